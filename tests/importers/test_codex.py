@@ -96,7 +96,7 @@ def test_members_without_a_place_are_kept_beside_the_call_and_the_message(tmp_pa
         (call,) = calls_in(reader)
     event = {"parsed_cmd": [{"cmd": "make"}], "exit_code": -9, "status": "failed"}
     assert json.loads(call.extras or "") == {"new": 1, "output": [image], "event": event}
-    message, _ = codex.Reader(tmp_path / "a.jsonl").events(Line(0, b"", lines[1]))
+    (message,) = codex.Reader(tmp_path / "a.jsonl").events(Line(0, b"", lines[1]))
     assert isinstance(message, MessageFound)
     assert message.extras == {"id": "fc_1", "status": "completed"}
 

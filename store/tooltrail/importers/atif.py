@@ -11,13 +11,11 @@ from typing import Any, Final
 
 from tooltrail.importers.blocks import (
     blocks_of,
-    call_block,
     named_texts,
     origin_of,
     others_than_text,
-    parts_of,
+    reasoning_blocks,
     role_of,
-    spelled,
     text_of,
     without,
 )
@@ -25,6 +23,7 @@ from tooltrail.importers.events import (
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
@@ -33,6 +32,7 @@ from tooltrail.importers.events import (
     Skipped,
     list_of,
     object_of,
+    objects_of,
 )
 from tooltrail.records.digests import digest_of
 
@@ -56,19 +56,17 @@ def recognizes(value: Any) -> bool:
     return str(run.get("schema_version")).startswith("ATIF") and "steps" in run
 
 
-class Reader:
+class Reader(FileReader):
     """Reads the trajectory in one file."""
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of a run and of the runs inside it."""
         if recognizes(line.value):
             yield from _run(object_of(line.value), None)
-        else:
-            yield Skipped(type(line.value).__name__, is_known=False)
 
 
 def _run(run: Json, parent: str | None) -> Iterator[Event]:
-    steps, agent = list_of(run.get("steps")), object_of(run.get("agent"))
+    steps, agent = list_of(run, "steps"), object_of(run, "agent")
     ids = named_texts(run, {"session": "session_id", "run": "trajectory_id"})
     session = "/".join(ids.values()) or digest_of(json.dumps(steps[:_STEPS_OF_ID]).encode())
     named = named_texts(agent, {"name": "name", "version": "version"})
@@ -81,38 +79,29 @@ def _run(run: Json, parent: str | None) -> Iterator[Event]:
             yield from _step(session, str(position), {**step, "model_name": model})
         else:
             yield Skipped(type(value).__name__, is_known=False)
-    for inner in list_of(run.get("subagent_trajectories")):
-        if "steps" in object_of(inner):
-            yield from _run(object_of(inner), session)
+    for inner in objects_of(run, "subagent_trajectories"):
+        if "steps" in inner:
+            yield from _run(inner, session)
 
 
 def _step(session: str, name: str, step: Json) -> Iterator[Event]:
     at, is_agent = step.get("timestamp"), step.get("source") == "agent"
-    calls = [
-        _call(session, name, at, object_of(one), position)
-        for position, one in enumerate(list_of(step.get("tool_calls")))
-    ]
-    thought = step.get("reasoning_content")
-    blocks = [
-        *([{"type": "reasoning", "text": thought}] if isinstance(thought, str) else []),
+    blocks: list[Json | CallFound] = [
+        *reasoning_blocks(step.get("reasoning_content")),
         *blocks_of(step.get("message")),
-        *map(call_block, calls),
+        *map(_call, objects_of(step, "tool_calls")),
     ]
     role = "assistant" if is_agent else role_of(step.get("source"))
-    origin = (
-        origin_of(NAME, step, {"model": "model_name"}, step.get("metrics")) if is_agent else NOTHING
-    )
-    yield MessageFound(session, name, at, role, blocks, origin, without(step, _KNOWN))
-    yield from calls
-    results = list_of(object_of(step.get("observation")).get("results"))
-    for position, one in enumerate(results):
-        yield _result(session, f"{name}/{position}", at, object_of(one))
+    origin = origin_of(NAME, step, {"model": "model_name"}, step.get("metrics"))
+    extras = without(step, _KNOWN)
+    yield MessageFound(session, name, at, role, blocks, origin if is_agent else NOTHING, extras)
+    for position, one in enumerate(objects_of(step, "observation", "results")):
+        yield _result(session, f"{name}/{position}", at, one)
 
 
-def _call(session: str, name: str, at: Any, call: Json, position: int) -> CallFound:
-    call_id, tool = call.get("tool_call_id"), str(call.get("function_name"))
-    call_id = call_id if isinstance(call_id, str) else f"{name}/{position}"
-    return CallFound(session, call_id, at, tool, spelled(call.get("arguments")), name, position)
+def _call(call: Json) -> CallFound:
+    tool = str(call.get("function_name"))
+    return CallFound(call.get("tool_call_id"), tool, call.get("arguments"))
 
 
 def _result(session: str, name: str, at: Any, result: Json) -> Event:
@@ -121,6 +110,5 @@ def _result(session: str, name: str, at: Any, result: Json) -> Event:
     extras = without(result, _RESULT)
     if not isinstance(call_id, str):
         return MessageFound(session, name, at, "user", blocks_of(content), extras=extras)
-    if others := others_than_text(parts_of(content)):
-        extras["content"] = others
+    extras |= others_than_text(content)
     return ResultFound(session, call_id, at, text_of(content), extras=extras)

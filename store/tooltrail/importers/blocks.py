@@ -3,11 +3,26 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.events import CallFound, Json, list_of, object_of
+from tooltrail.importers.events import NOTHING, CallFound, Json, list_of, object_of
+
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool")
+_MOST_STATUS: Final = 255
+_MOST_MS: Final = 10**15
+"""A longer time, of 30,000 years, is no time at all."""
+
+_TEXTS: Final = {
+    "text": "text",
+    "input_text": "text",
+    "output_text": "text",
+    "reasoning": "reasoning",
+    "thinking": "reasoning",
+}
+"""Our types for the types of parts that are texts."""
+
 
 _encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -17,21 +32,16 @@ def spelled(value: Any) -> str:
     return value if isinstance(value, str) else _encoder.encode(value)
 
 
-def call_block(found: CallFound) -> Json:
-    """The block of a call in the message that asks for the call."""
-    call: dict[str, Any] = {
-        "tool_name": found.tool_name,
-        "call_id": found.call_id,
-        "arguments_raw": found.arguments,
-    }
-    if found.position:
-        call["position"] = found.position
-    return {"type": "tool_call", "call": call}
+def role_of(value: Any) -> str:
+    """The role of a message; `user` for a role that no record has."""
+    return str(value) if value in _ROLES else "user"
 
 
 def parts_of(content: Any) -> list[Any]:
-    """The parts of a content, which may be a list of parts or one text."""
-    return [{"type": "text", "text": content}] if isinstance(content, str) else list_of(content)
+    """The parts of a content, which may be a list of parts, one part or one text."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [content] if isinstance(content, dict) else list_of(content)
 
 
 def joined_texts(parts: Sequence[Any]) -> str | None:
@@ -41,58 +51,66 @@ def joined_texts(parts: Sequence[Any]) -> str | None:
     return "\n".join(found) if found else None
 
 
+def text_of(content: Any) -> str | None:
+    """The text of a content; None if it has none."""
+    return joined_texts(parts_of(content))
+
+
+def others_than_text(content: Any) -> dict[str, Any]:
+    """The parts of a content that are not texts, such as images, as the extras of a result."""
+    others = [one for one in parts_of(content) if "text" not in object_of(one)]
+    return {"content": others} if others else {}
+
+
+def blocks_of(content: Any) -> list[Json]:
+    """The blocks of a content; none for an empty text."""
+    return [block_of(one) for one in parts_of(content or None)]
+
+
+def block_of(part: Any) -> Json:
+    """The block of a part: a text or a reasoning, with its other members, or the part itself."""
+    if isinstance(part, str):
+        return text_block(part)
+    members = object_of(part)
+    kind = str(members.get("type", "text" if len(members) == 1 else None))
+    name = next((one for one in (kind, "text") if isinstance(members.get(one), str)), None)
+    if kind not in _TEXTS or name is None:
+        return {"type": "provider", "native": part}
+    return text_block(members[name], _TEXTS[kind], without(members, {"type", name}))
+
+
+def text_block(text: str, kind: str = "text", extras: Json = NOTHING) -> Json:
+    """A block of text, or of another kind that has a text."""
+    return {"type": kind, "text": text, **({"extras": extras} if extras else {})}
+
+
+def call_block(found: CallFound, position: int) -> Json:
+    """The block of a call in the message that asks for the call."""
+    call: dict[str, Any] = {
+        "tool_name": found.tool_name,
+        "call_id": found.call_id,
+        "arguments_raw": spelled(found.arguments),
+        **found.more,
+    }
+    if position:
+        call["position"] = position
+    return {"type": "tool_call", "call": call}
+
+
+def reasoning_blocks(text: Any) -> list[Json]:
+    """The block of a reasoning; none if there is no text of it."""
+    return [text_block(text, "reasoning")] if isinstance(text, str) else []
+
+
 def named_texts(value: Json, names: Json) -> dict[str, Any]:
     """The members of a value that are texts, by our names for them."""
     found = {ours: value.get(theirs) for ours, theirs in names.items()}
     return {ours: one for ours, one in found.items() if one and isinstance(one, str)}
 
 
-def without(value: Json, known: frozenset[str]) -> dict[str, Any]:
+def without(value: Json, known: AbstractSet[str]) -> dict[str, Any]:
     """The members of a value that have no place in our records."""
     return {name: one for name, one in value.items() if name not in known and one is not None}
-
-
-_ROLES: Final = ("system", "developer", "user", "assistant", "tool")
-
-
-def role_of(value: Any) -> str:
-    """The role of a message; `user` for a role that no record has."""
-    return str(value) if value in _ROLES else "user"
-
-
-def text_of(content: Any) -> str | None:
-    """The text of a content; None if it has none."""
-    return joined_texts(parts_of(content))
-
-
-def blocks_of(content: Any) -> list[Json]:
-    """The blocks of a content in the shape of Chat Completions; none for an empty text."""
-    return [_block(one) for one in parts_of(content or None)]
-
-
-def _block(part: Any) -> Json:
-    match part:
-        case {"type": "text", "text": str(text)}:
-            return {"type": "text", "text": text}
-        case {"type": "reasoning", "reasoning": str(text)}:
-            return {"type": "reasoning", "text": text}
-        case _:
-            return {"type": "provider", "native": part}
-
-
-def time_of(seconds: Any) -> str | None:
-    """A time that is spelled in seconds since 1970, in ISO 8601; None for any other value."""
-    if not isinstance(seconds, int | float):
-        return None
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat()
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-_MOST_STATUS: Final = 255
-_MOST_MS: Final = 10**15
-"""A longer time, of 30,000 years, is no time at all."""
 
 
 def exit_status_of(value: Any) -> int | None:
@@ -100,7 +118,7 @@ def exit_status_of(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value <= _MOST_STATUS else None
 
 
-def milliseconds_of(number: Any, unit_ms: int = 1) -> int | None:
+def milliseconds_of(number: Any, unit_ms: float = 1) -> int | None:
     """A time in whole milliseconds, given in units of so many; None for any other value."""
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     return round(number * unit_ms) if is_number and 0 <= number * unit_ms < _MOST_MS else None
@@ -136,15 +154,3 @@ def origin_of(wire_format: str, value: Json, names: Json, usage: Any) -> Json:
     """
     extras = {"extras": {"usage": usage}} if usage else {}
     return {"wire_format": wire_format, **named_texts(value, names), **extras}
-
-
-def others_than_text(parts: Sequence[Any]) -> list[Any]:
-    """The parts of a content that are not texts, such as images."""
-    return [one for one in parts if "text" not in object_of(one)]
-
-
-def command_block(found: CallFound) -> Json:
-    """The block of a call; one that its place names is a command in the text of the model."""
-    block = call_block(found)
-    is_text = found.call_id == f"{found.message}/{found.position}"
-    return {**block, "call": {**block["call"], "kind": "custom"}} if is_text else block

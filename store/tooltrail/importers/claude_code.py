@@ -16,20 +16,23 @@ from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
 from tooltrail.importers.blocks import (
-    call_block,
-    joined_texts,
-    milliseconds_of,
+    block_of,
     named_texts,
     origin_of,
+    others_than_text,
     parts_of,
     role_of,
     spelled,
+    text_of,
+    without,
 )
 from tooltrail.importers.cuts import size_before_cut, streams_of
 from tooltrail.importers.events import (
+    FAILED,
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
@@ -37,7 +40,6 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
-    list_of,
     object_of,
 )
 from tooltrail.importers.parts import encoded
@@ -103,15 +105,11 @@ def recognizes(value: Any) -> bool:
     return object_of(value).keys() >= {"sessionId", "type"}
 
 
-class Reader:
-    """Reads the lines of one file.
-
-    Args:
-        path: the file; long outputs are in a folder beside it.
-    """
+class Reader(FileReader):
+    """Reads the lines of one file. Long outputs are in a folder beside it."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        super().__init__(path)
         self._sessions: set[str] = set()
         self._seen: dict[tuple[str, str], int] = {}
         self._commands: dict[str, str] = {}
@@ -120,7 +118,6 @@ class Reader:
         """The events of one line; none if its session had the same message and `uuid` before."""
         value = object_of(line.value)
         if not value:
-            yield Skipped(type(line.value).__name__, is_known=False)
             return
         kind = value.get("type")
         inner = _agent_progress(value) if kind == "progress" else None
@@ -143,63 +140,47 @@ class Reader:
 
     def _session_of(self, value: Json) -> str:
         session, agent = value.get("sessionId"), value.get("agentId")
-        session = session if isinstance(session, str) else self._path.stem
+        session = session if isinstance(session, str) else self._session
         return f"{session}/{agent}" if agent else session
 
     def _message(self, session: str, name: str, value: Json) -> Iterator[Event]:
-        message = object_of(value.get("message"))
-        content = message.get("content")
-        blocks = parts_of([content] if isinstance(content, dict) else content)
-        at = value.get("timestamp")
-        said: list[Json] = []
-        calls: list[CallFound] = []
-        for block in blocks:
+        message, at = object_of(value, "message"), value.get("timestamp")
+        said: list[Json | CallFound] = []
+        for block in parts_of(message.get("content")):
             match block:
                 case {"type": "tool_result", "tool_use_id": str(call_id)}:
                     yield self._result(session, call_id, block, value)
                 case {"type": "tool_use", "id": str(call_id), "name": str(tool)}:
-                    call = self._call(session, call_id, tool, block.get("input"))
-                    calls.append(call._replace(at=at, message=name, position=len(calls)))
-                    said.append(call_block(calls[-1]))
+                    said.append(self._call(call_id, tool, block.get("input")))
                 case _:
-                    said.append(_block(block))
+                    said.append(block_of(block))
         if said:
             origin = _origin(message) if value.get("type") == "assistant" else NOTHING
-            extras = {key: one for key, one in value.items() if key not in _KNOWN}
             role = role_of(message.get("role") or value.get("type"))
-            yield MessageFound(session, name, at, role, said, origin, extras)
-        yield from calls
+            yield MessageFound(session, name, at, role, said, origin, without(value, _KNOWN))
 
-    def _call(self, session: str, call_id: str, tool: str, given: Any) -> CallFound:
+    def _call(self, call_id: str, tool: str, given: Any) -> CallFound:
         is_command = tool == _COMMAND_TOOL
         self._commands.pop(call_id, None)  # of another call with the same id
         if is_command:
             self._commands[call_id] = str(object_of(given).get("command"))
-        return CallFound(session, call_id, None, tool, spelled(given), is_command=is_command)
+        return CallFound(call_id, tool, given, is_command)
 
     def _result(self, session: str, call_id: str, block: Json, value: Json) -> ResultFound:
         content, returned = block.get("content"), value.get("toolUseResult")
-        receipt = content if isinstance(content, str) else joined_texts(list_of(content))
-        command = self._commands.get(call_id)
-        is_command = command is not None
+        receipt, command = text_of(content), self._commands.get(call_id)
         output = (
             output_of(returned, receipt, self._path)
             if command is None
             else command_output_of(returned, receipt, self._path, command)
         )
-        early = early_end(object_of(returned))
-        is_error = block.get("is_error") is True and not (is_command and output is not None)
-        return ResultFound(
-            session,
-            call_id,
-            value.get("timestamp"),
-            receipt,
-            output,
-            is_error=is_error or early is not None,
-            kind=early or _kind(receipt or ""),
-            duration_ms=_duration(returned),
-            extras=_extras(value, content, returned, is_command=is_command),
-        )
+        failure = early_end(object_of(returned))
+        if block.get("is_error") is True and (command is None or output is None):
+            failure = failure or _kind(receipt or "")
+        duration = object_of(returned).get("durationMs", object_of(returned).get("totalDurationMs"))
+        extras = _extras(value, content, returned, is_command=command is not None)
+        at = value.get("timestamp")
+        return ResultFound(session, call_id, at, receipt, output, failure, duration, extras)
 
 
 def sub_agent_path(path: Path, agent: str) -> Path:
@@ -209,8 +190,7 @@ def sub_agent_path(path: Path, agent: str) -> Path:
 
 def _agent_progress(value: Json) -> dict[str, Any] | None:
     """The line of a sub-agent inside a `progress` line of its parent."""
-    data = object_of(value.get("data"))
-    message = object_of(data.get("message"))
+    data, message = object_of(value, "data"), object_of(value, "data", "message")
     if data.get("type") != "agent_progress" or not message:
         return None
     outer = {key: one for key, one in value.items() if key not in ("data", "toolUseID")}
@@ -232,17 +212,6 @@ def _opening(session: str, value: Json) -> SessionFound:
         parent=session.rpartition("/")[0] or None,
         environment=named_texts(value, named),
     )
-
-
-def _block(block: Any) -> Json:
-    match block:
-        case {"type": "text", "text": str(text)}:
-            return {"type": "text", "text": text}
-        case {"type": "thinking", "thinking": str(text)}:
-            extras = {key: one for key, one in block.items() if key not in ("type", "thinking")}
-            return {"type": "reasoning", "text": text, **({"extras": extras} if extras else {})}
-        case _:
-            return {"type": "provider", "native": block}
 
 
 def _origin(message: Json) -> Json:
@@ -301,10 +270,9 @@ def early_end(returned: Json) -> str | None:
 
 def _extras(value: Json, content: Any, returned: Any, *, is_command: bool) -> Json:
     """The members of a result that no record has."""
-    extras = {key: one for key, one in value.items() if key not in _KNOWN}
-    others = [one for one in list_of(content) if joined_texts([one]) is None]
-    if returned is None and others:
-        extras["content"] = others
+    extras = without(value, _KNOWN)
+    if returned is None:
+        extras |= others_than_text(content)
     match returned:
         case {"stdout": str(), "stderr": str(), **members} if is_command:
             extras["toolUseResult"] = members
@@ -318,7 +286,7 @@ def _extras(value: Json, content: Any, returned: Any, *, is_command: bool) -> Js
 def _kind(receipt: str) -> str:
     """The kind of a failure, by the words of Claude Code."""
     found = (kind for words, kind in _KINDS.items() if words in receipt[:_WORDS_IN])
-    return next(found, "tool_execution_failed")
+    return next(found, FAILED)
 
 
 class _Spill(NamedTuple):
@@ -397,9 +365,3 @@ def _read_inside(folder: Path, *names: str) -> bytes | None:
                 return file.read()
     except (OSError, ValueError):  # a name with NUL or a lone surrogate is no name
         return None
-
-
-def _duration(returned: Any) -> int | None:
-    found = object_of(returned)
-    times = (milliseconds_of(found.get(name)) for name in ("durationMs", "totalDurationMs"))
-    return next((one for one in times if one is not None), None)

@@ -18,18 +18,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.blocks import (
+    blocks_of,
     exit_status_of,
     joined_texts,
-    milliseconds_of,
     named_texts,
     role_of,
+    text_block,
     without,
 )
 from tooltrail.importers.cuts import streams_of
 from tooltrail.importers.events import (
+    FAILED,
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
@@ -98,17 +101,13 @@ def recognizes(value: Any) -> bool:
     return is_wrapped or is_bare_head or line.get("record_type") == "state"
 
 
-class Reader:
-    """Reads the lines of one file.
-
-    Args:
-        path: the file; its name is the id of a session that has none.
-    """
+class Reader(FileReader):
+    """Reads the lines of one file."""
 
     def __init__(self, path: Path) -> None:
-        self._session = path.stem
+        super().__init__(path)
         self._is_open = False
-        self._model: str | None = None
+        self._origin: Json = {"wire_format": "openai-responses"}
         self._total: Json = NOTHING
         self._open: Counter[str] = Counter()
         self._ends: defaultdict[str, deque[Json]] = defaultdict(deque)
@@ -117,21 +116,23 @@ class Reader:
         """The events of one line."""
         value = object_of(line.value)
         if not value:
-            yield Skipped(type(line.value).__name__, is_known=False)
             return
-        at, kind, item = value.get("timestamp"), value.get("type"), object_of(value.get("payload"))
+        at, kind, item = value.get("timestamp"), value.get("type"), object_of(value, "payload")
         if "payload" not in value:  # before 2025-10
             kind, item = ("session_meta" if "instructions" in value else "response_item"), value
         what = str(item.get("type"))
         if kind == "session_meta":
-            if not self._is_open:
-                self._is_open = True
-                self._session = named_texts(item, {"id": "id"}).get("id", self._session)
-                yield _opening(self._session, item)
-                yield from self._instructions(item, at)
+            if self._is_open:  # of the session of which this one is a copy
+                yield Skipped("session_meta", is_known=True)
+                return
+            self._is_open = True
+            self._session = named_texts(item, {"id": "id"}).get("id", self._session)
+            yield _opening(self._session, item)
+            yield from self._instructions(item, at)
             return
         if kind == "turn_context":
-            self._model = named_texts(item, {"model": "model"}).get("model")
+            named = named_texts(item, {"model": "model"})
+            self._origin = {"wire_format": "openai-responses", **named}
             yield Skipped("turn_context", is_known=True)
         elif kind == "event_msg":
             yield from self._event(what, item, at, f"{self._session}/{line.offset}")
@@ -140,97 +141,80 @@ class Reader:
         else:
             yield Skipped(str(kind), is_known=kind in ("compacted", "state"))
 
-    def _event(self, what: str, item: Json, at: str | None, name: str) -> Iterator[Event]:
+    def _event(self, what: str, item: Json, at: Any, name: str) -> Iterator[Event]:
         call_id = item.get("call_id")
         if what == "token_count":
-            yield self._usage(object_of(item.get("info")), at, name)
+            yield self._usage(object_of(item, "info"), at, name)
         elif what not in _ENDS or not isinstance(call_id, str):
             yield Skipped(f"event {what}", is_known=what in _REPEATING)
         elif len(self._ends[call_id]) < self._open[call_id]:
             self._ends[call_id].append(item)
+            yield None
         else:
             yield Skipped(f"late event {what}", is_known=False)
 
-    def _item(self, what: str, item: Json, at: str | None, name: str) -> Iterator[Event]:
+    def _item(self, what: str, item: Json, at: Any, name: str) -> Iterator[Event]:
         call_id = item.get("call_id") or item.get("id")
         if what in _OUTPUTS and isinstance(call_id, str):
             yield self._result(call_id, item, at)
         elif what in _CALLS and isinstance(call_id, str):
             self._open[call_id] += 1
-            tool, arguments = _called(what, item)
-            call: dict[str, Any] = {
-                "tool_name": tool,
-                "call_id": call_id,
-                "arguments_raw": arguments,
-            }
-            call |= named_texts(item, {"namespace": "namespace"})
+            more = named_texts(item, {"namespace": "namespace"})
             if what == "custom_tool_call":
-                call["kind"] = "custom"
-            block = {"type": "tool_call", "call": call}
+                more["kind"] = "custom"
+            tool = str(item.get("name") or what.removesuffix("_call"))
+            given, is_command = item.get(_CALLS[what]), tool in _COMMANDS
+            call = CallFound(call_id, tool, given, is_command, more=more)
             extras = without(item, _OF_CALL)
-            yield MessageFound(
-                self._session, name, at, "assistant", [block], self._origin(), extras
-            )
-            yield CallFound(
-                self._session, call_id, at, tool, arguments, name, is_command=tool in _COMMANDS
-            )
+            yield MessageFound(self._session, name, at, "assistant", [call], self._origin, extras)
         elif what in _ITEMS:
-            role = role_of(item.get("role") or "assistant")
-            origin = self._origin() if role == "assistant" else NOTHING
-            known = _ITEMS[what]
+            role, known = role_of(item.get("role") or "assistant"), _ITEMS[what]
+            origin = self._origin if role == "assistant" else NOTHING
             extras = {} if known is None else without(item, known)
             yield MessageFound(self._session, name, at, role, _blocks(what, item), origin, extras)
         else:
             yield Skipped(what, is_known=False)
 
-    def _instructions(self, item: Json, at: str | None) -> Iterator[Event]:
+    def _instructions(self, item: Json, at: Any) -> Iterator[Event]:
         """The instructions with which the session begins, as a system message."""
         given = item.get("base_instructions", item.get("instructions"))
         text = given if isinstance(given, str) else object_of(given).get("text")
         if isinstance(text, str) and text:
-            block = {"type": "text", "text": text}
-            yield MessageFound(self._session, "instructions", at, "system", [block])
+            yield MessageFound(self._session, "instructions", at, "system", [text_block(text)])
 
-    def _usage(self, info: Json, at: str | None, name: str) -> Event:
+    def _usage(self, info: Json, at: Any, name: str) -> Event:
         """The tokens of one answer. An event with the total of an earlier one repeats that one."""
         total, usage = (object_of(info.get(one)) for one in ("total_token_usage", _USAGE))
         if total == self._total or not usage:
             return Skipped("event token_count", is_known=True)
         self._total = total
-        origin = {**self._origin(), "extras": {"usage": usage}}
+        origin = {**self._origin, "extras": {"usage": usage}}
         extras = without(info, frozenset({_USAGE}))
         return MessageFound(self._session, name, at, "tool", [], origin, extras)
 
-    def _origin(self) -> Json:
-        return {
-            "wire_format": "openai-responses",
-            **({"model": self._model} if self._model else {}),
-        }
-
-    def _result(self, call_id: str, item: Json, at: str | None) -> ResultFound:
+    def _result(self, call_id: str, item: Json, at: Any) -> ResultFound:
         self._open[call_id] = max(0, self._open[call_id] - 1)
         ends = self._ends[call_id]
-        end = ends.popleft() if ends else None
-        receipt, is_error = _receipt(item.get("output", item.get("tools")))
-        output = None if end is None else _output(end)
+        end = ends.popleft() if ends else NOTHING
+        receipt, has_failed = _receipt(item.get("output", item.get("tools")))
         said = _STATUS.match(receipt or "")
         return ResultFound(
             self._session,
             call_id,
             at,
             receipt,
-            output,
-            is_error=is_error or (end is not None and _has_failed(end)),
-            duration_ms=None if end is None else _duration(end.get("duration")),
-            extras=_extras(item, end),
-            exit_status=exit_status_of(int(said[said.lastindex or 0])) if said else None,
+            _output(end) if end else None,
+            FAILED if has_failed or _has_failed(end) else None,
+            _duration(object_of(end, "duration")),
+            _extras(item, end),
+            exit_status=int(said[said.lastindex or 0]) if said else None,
         )
 
 
 def _opening(session: str, item: Json) -> SessionFound:
     named = {"agent_version": "cli_version", "cwd": "cwd", "originator": "originator"}
     of_git = {"git_branch": "branch", "git_commit": "commit_hash", "repository": "repository_url"}
-    git = object_of(item.get("git"))
+    git = object_of(item, "git")
     return SessionFound(
         session,
         item.get("timestamp"),
@@ -249,33 +233,14 @@ def _parent(item: Json) -> str | None:
             return named_texts(item, {"parent": "forked_from_id"}).get("parent")
 
 
-def _called(what: str, item: Json) -> tuple[str, str]:
-    """The name and the arguments of a call."""
-    given = item.get(_CALLS[what])
-    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-    return str(item.get("name") or what.removesuffix("_call")), text
-
-
 def _blocks(what: str, item: Json) -> list[Json]:
     if what == "message":
-        content = item.get("content")
-        return [_part(one) for one in list_of(content) or [content]]
+        return blocks_of(item.get("content"))
     if what == "reasoning":
-        texts = [joined_texts([one]) or "" for one in list_of(item.get("summary"))]
+        texts = [joined_texts([one]) or "" for one in list_of(item, "summary")]
         extras = {key: item[key] for key in ("encrypted_content", "content") if item.get(key)}
-        more = {"extras": extras} if extras else {}
-        return [{"type": "reasoning", "text": "\n\n".join(texts), **more}]
+        return [text_block("\n\n".join(texts), "reasoning", extras)]
     return [{"type": "provider", "native": dict(item)}]
-
-
-def _part(part: Any) -> Json:
-    match part:
-        case str():
-            return {"type": "text", "text": part}
-        case {"type": "input_text" | "output_text" | "text", "text": str(text)}:
-            return {"type": "text", "text": text}
-        case _:
-            return {"type": "provider", "native": part}
 
 
 def _receipt(output: Any) -> tuple[str | None, bool]:
@@ -294,7 +259,7 @@ def _receipt(output: Any) -> tuple[str | None, bool]:
             return json.dumps(output, ensure_ascii=False), False
 
 
-def _extras(item: Json, end: Json | None) -> Json:
+def _extras(item: Json, end: Json) -> Json:
     """What the output of a call, and its end, say beside what is recorded of them."""
     extras, output = without(item, _OF_OUTPUT), item.get("output")
     others = [one for one in list_of(output) if joined_texts([one]) is None]
@@ -302,8 +267,7 @@ def _extras(item: Json, end: Json | None) -> Json:
         extras["output"] = without(object_of(output), frozenset({"content"}))
     elif 0 < len(others) < len(list_of(output)):
         extras["output"] = others  # such as images; without any text, they are the receipt
-    if end is not None:
-        extras["event"] = _beside_output(end)
+    extras["event"] = _beside_output(end)
     return {name: one for name, one in extras.items() if one != {}}
 
 
@@ -345,14 +309,9 @@ def _command_output(end: Json) -> OutputFound:
     is_separate = texts["stdout"] or texts["stderr"]
     roles = ("stdout", "stderr") if is_separate else ("combined",)
     streams, lost = streams_of({role: texts[role] for role in roles})
-    command, cwd = end.get("command"), end.get("cwd")
-    return OutputFound(
-        streams,
-        command=command if isinstance(command, str) else " ".join(map(str, list_of(command))),
-        cwd=cwd if isinstance(cwd, str) else None,
-        exit_status=exit_status_of(end.get("exit_code")),
-        lost=lost,
-    )
+    command = end.get("command")
+    command = command if isinstance(command, str) else " ".join(map(str, list_of(command)))
+    return OutputFound(streams, None, command, end.get("cwd"), end.get("exit_code"), lost)
 
 
 def _has_failed(end: Json) -> bool:
@@ -366,9 +325,8 @@ def _has_failed(end: Json) -> bool:
             return False
 
 
-def _duration(spelled: Any) -> int | None:
-    found = object_of(spelled)
-    seconds, nanos = found.get("secs"), found.get("nanos")
+def _duration(lasted: Json) -> int | None:
+    seconds, nanos = lasted.get("secs"), lasted.get("nanos")
     if type(seconds) is not int or type(nanos) is not int:
         return None
-    return milliseconds_of(seconds * 1000 + nanos // 1_000_000)
+    return seconds * 1000 + nanos // 1_000_000

@@ -6,21 +6,23 @@ of a call is `tool.execution_complete`: of its `result`, `content` is what the m
 the file. The events of a sub-agent name it in `agentId`, or its call in `parentToolCallId`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.blocks import (
-    call_block,
     named_texts,
     origin_of,
     spelled,
+    text_block,
     without,
 )
 from tooltrail.importers.events import (
+    FAILED,
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
@@ -28,10 +30,9 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
-    list_of,
     object_of,
+    objects_of,
 )
-from tooltrail.importers.parts import encoded
 
 NAME: Final = "copilot-cli"
 
@@ -76,81 +77,60 @@ def recognizes(value: Any) -> bool:
     return is_event and line.keys() >= {"id", "parentId", "timestamp"}
 
 
-class Reader:
-    """Reads the lines of one file.
-
-    Args:
-        path: the file; the name of its folder is the id of a session that has none.
-    """
+class Reader(FileReader):
+    """Reads the lines of one file. The name of its folder is the id of a session that has none."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._session = path.parent.name
-        self._opened: set[str] = set()
         self._calls: set[tuple[str, str]] = set()
         self._denied: set[str] = set()
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of one line."""
         value = object_of(line.value)
-        kind, data = str(value.get("type")), object_of(value.get("data"))
+        kind, data = str(value.get("type")), object_of(value, "data")
         at, name = value.get("timestamp"), str(value.get("id") or line.offset)
         if kind == "session.start":
             self._session = str(data.get("sessionId") or self._session)
-            yield from self._open(_opening(self._session, at, data))
+            yield _opening(self._session, at, data)
             return
         agent = value.get("agentId") or data.get("parentToolCallId")
         session = f"{self._session}/{agent}" if agent else self._session
         if agent:
-            yield from self._open(SessionFound(session, at, agent=NAME, parent=self._session))
+            yield SessionFound(session, at, NAME, self._session)
         call_id = data.get("toolCallId")
         if kind in _ROLES:
-            yield from self._message(session, name, at, _ROLES[kind], data)
+            yield self._message(session, name, at, _ROLES[kind], data)
         elif kind == "tool.execution_start" and (session, str(call_id)) not in self._calls:
-            yield from self._call(session, at, {**data, "name": data.get("toolName")})
+            for call in self._calls_in(session, [{**data, "name": data.get("toolName")}]):
+                yield call._replace(session=session, at=at)
         elif kind == "tool.execution_complete" and isinstance(call_id, str):
             yield _result(session, call_id, at, data, is_denied=call_id in self._denied)
         else:
-            if str(object_of(data.get("result")).get("kind")).startswith("denied"):
+            if str(object_of(data, "result").get("kind")).startswith("denied"):
                 self._denied.add(str(call_id))
             yield Skipped(kind, is_known=kind.startswith(_STATE))
 
-    def _open(self, found: SessionFound) -> Iterator[SessionFound]:
-        """A session, if it was not found before."""
-        if found.session not in self._opened:
-            self._opened.add(found.session)
-            yield found
-
-    def _message(self, session: str, name: str, at: Any, role: str, data: Json) -> Iterator[Event]:
-        requests = list_of(data.get("toolRequests"))
-        calls = [
-            call._replace(position=position)
-            for position, one in enumerate(requests)
-            for call in self._call(session, at, object_of(one), name)
-        ]
-        extras = {"signature": data["reasoningOpaque"]} if data.get("reasoningOpaque") else {}
-        blocks: list[Json] = []
+    def _message(self, session: str, name: str, at: Any, role: str, data: Json) -> MessageFound:
+        extras = named_texts(data, {"signature": "reasoningOpaque"})
+        blocks: list[Json | CallFound] = []
         if extras or data.get("reasoningText"):
-            text = str(data.get("reasoningText") or "")
-            block = {"type": "reasoning", "text": text}
-            blocks.append({**block, "extras": extras} if extras else block)
+            blocks.append(text_block(str(data.get("reasoningText") or ""), "reasoning", extras))
         if data.get("content"):
-            blocks.append({"type": "text", "text": spelled(data["content"])})
-        blocks += map(call_block, calls)
+            blocks.append(text_block(spelled(data["content"])))
+        blocks += self._calls_in(session, objects_of(data, "toolRequests"))
         origin = _origin(data) if role == "assistant" else NOTHING
-        yield MessageFound(session, name, at, role, blocks, origin, without(data, _SAID))
-        yield from calls
+        return MessageFound(session, name, at, role, blocks, origin, without(data, _SAID))
 
-    def _call(
-        self, session: str, at: Any, request: Json, message: str | None = None
-    ) -> Iterator[CallFound]:
-        """The call of a request, if it is one."""
-        match request:
-            case {"toolCallId": str(call_id), "name": str(tool)}:
-                self._calls.add((session, call_id))
-                given = spelled(request.get("arguments"))
-                yield CallFound(session, call_id, at, tool, given, message)
-            case _:
-                pass
+    def _calls_in(self, session: str, requests: Iterable[Json]) -> Iterator[CallFound]:
+        for request in requests:
+            match request:
+                case {"toolCallId": str(call_id), "name": str(tool)}:
+                    self._calls.add((session, call_id))
+                    yield CallFound(call_id, tool, request.get("arguments"))
+                case _:
+                    pass
 
 
 def _opening(session: str, at: Any, data: Json) -> SessionFound:
@@ -167,7 +147,7 @@ def _opening(session: str, at: Any, data: Json) -> SessionFound:
         session,
         data.get("startTime") or at,
         agent=NAME,
-        environment=named_texts({**object_of(data.get("context")), "version": version}, named),
+        environment=named_texts({**object_of(data, "context"), "version": version}, named),
     )
 
 
@@ -177,19 +157,17 @@ def _origin(data: Json) -> Json:
 
 
 def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> ResultFound:
-    result, error = object_of(data.get("result")), object_of(data.get("error"))
-    receipt, complete = result.get("content"), result.get("detailedContent")
-    structured = error or without(result, _TEXTS)
-    streams = {"content": encoded(complete)} if isinstance(complete, str) else {}
-    kind = _KINDS.get(str(error.get("code")), "tool_execution_failed")
+    result, error = object_of(data, "result"), object_of(data, "error")
+    complete, structured = result.get("detailedContent"), error or without(result, _TEXTS)
+    has_output = isinstance(complete, str) or structured
+    kind = "permission_denied" if is_denied else _KINDS.get(str(error.get("code")), FAILED)
     return ResultFound(
         session,
         call_id,
         at,
-        receipt if isinstance(receipt, str) else None,
-        OutputFound(streams, structured or None) if streams or structured else None,
-        is_error=data.get("success") is False,
-        kind="permission_denied" if is_denied else kind,
+        result.get("content"),
+        OutputFound({"content": complete}, structured or None) if has_output else None,
+        kind if data.get("success") is False else None,
         message=str(error.get("message") or ""),
         extras=without(data, _DONE),
     )

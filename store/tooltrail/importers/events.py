@@ -2,9 +2,13 @@
 
 A reader yields events in the order of the source. Ids are those of the source: `recording` derives
 the ids of our records from them, so that importing a source again finds the same records.
+
+Members of the type `Any` are as they are in the source. A value of an unexpected type counts as
+missing. A time is a text in ISO 8601, or a number of seconds since 1970.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -14,14 +18,28 @@ NOTHING: Final[Json] = MappingProxyType({})
 """An object without members."""
 
 
-def object_of(value: Any) -> dict[str, Any]:
-    """The members of a JSON object; none for any other value."""
+def object_of(value: Any, *names: str) -> dict[str, Any]:
+    """The JSON object at a path of members; one without members if there is none."""
+    for name in names:
+        value = cast("Json", value).get(name) if isinstance(value, dict) else None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def list_of(value: Any) -> list[Any]:
-    """The items of a JSON array; none for any other value."""
+def list_of(value: Any, *names: str) -> list[Any]:
+    """The items of the JSON array at a path of members; none if there is no array."""
+    *path, last = names or ("",)
+    value = object_of(value, *path).get(last) if names else value
     return [*cast("Iterable[Any]", value)] if isinstance(value, list) else []
+
+
+def objects_of(value: Any, *names: str) -> list[dict[str, Any]]:
+    """The items of the JSON array at a path, as objects: any other item has no members."""
+    return [*map(object_of, list_of(value, *names))]
+
+
+def first_of(value: Any, *names: str) -> Json:
+    """The first item of the JSON array at a path, as an object."""
+    return next(iter(objects_of(value, *names)), NOTHING)
 
 
 class Line(NamedTuple):
@@ -43,11 +61,11 @@ class Line(NamedTuple):
 
 
 class SessionFound(NamedTuple):
-    """A session, at its first line.
+    """A session, at its first line. Of a session that is known already, nothing is recorded.
 
     Attributes:
         session: id of the session in the source.
-        at: when it began, in ISO 8601; None if the source does not say.
+        at: when it began.
         agent: name of the agent.
         parent: id of the session that started this one.
         title: a short title.
@@ -55,11 +73,34 @@ class SessionFound(NamedTuple):
     """
 
     session: str
-    at: str | None
+    at: Any
     agent: str | None = None
-    parent: str | None = None
-    title: str | None = None
+    parent: Any = None
+    title: Any = None
     environment: Json = NOTHING
+
+
+class CallFound(NamedTuple):
+    """A tool call: a block of the message that asks for it, or an event if no message does.
+
+    Attributes:
+        call_id: the provider's id of the call; it may repeat. Of a call in a message that has none,
+            the place in the message is the id.
+        tool_name: the name that the model used.
+        arguments: the arguments as the model sent them: a text, or any JSON value.
+        is_command: whether the tool runs a command.
+        at: time of the call; None for that of its message.
+        session: id of the session, if no message asks for the call.
+        more: further members of the call in its message: `kind`, `namespace`.
+    """
+
+    call_id: Any
+    tool_name: str
+    arguments: Any
+    is_command: bool = False
+    at: Any = None
+    session: str = ""
+    more: Json = NOTHING
 
 
 class MessageFound(NamedTuple):
@@ -70,49 +111,25 @@ class MessageFound(NamedTuple):
         message: id of the message in the source.
         at: time of the message.
         role: the author.
-        blocks: the content: the JSON of the blocks of `tooltrail.records.Message`.
+        blocks: the content: calls, and the JSON of the other blocks of `tooltrail.records.Message`.
         origin: the JSON of its `Origin`; empty if no provider answered.
         extras: further members of the source's line, verbatim.
     """
 
     session: str
     message: str
-    at: str | None
+    at: Any
     role: str
-    blocks: Sequence[Json]
+    blocks: Sequence[Json | CallFound]
     origin: Json = NOTHING
     extras: Json = NOTHING
-
-
-class CallFound(NamedTuple):
-    """A tool call that the model asked for.
-
-    Attributes:
-        session: id of the session.
-        call_id: the provider's id of the call; it may repeat.
-        at: time of the call.
-        tool_name: the name that the model used.
-        arguments: the arguments as the model sent them.
-        message: id of the message that asked for it.
-        position: position among the calls of that message, from 0.
-        is_command: whether the tool runs a command.
-    """
-
-    session: str
-    call_id: str
-    at: str | None
-    tool_name: str
-    arguments: str
-    message: str | None = None
-    position: int = 0
-    is_command: bool = False
 
 
 class OutputFound(NamedTuple):
     """What the source keeps of the tool's own output, beside what the model saw.
 
     Attributes:
-        streams: bytes by role: `stdout`, `stderr`, `combined`, `content`.
+        streams: texts or bytes by role: `stdout`, `stderr`, `combined`, `content`.
         structured: a JSON value that the tool returned; None if there is none.
         command: the command line, for a command.
         cwd: its working directory.
@@ -121,12 +138,23 @@ class OutputFound(NamedTuple):
             if the source does not say.
     """
 
-    streams: Mapping[str, bytes] = NOTHING
+    streams: Mapping[str, Any] = NOTHING
     structured: Any = None
-    command: str | None = None
-    cwd: str | None = None
-    exit_status: int | None = None
+    command: Any = None
+    cwd: Any = None
+    exit_status: Any = None
     lost: Mapping[str, int] = NOTHING
+
+
+def output_of(returned: Any) -> OutputFound | None:
+    """The output of a tool that returned a text or any other JSON value; None for null."""
+    if isinstance(returned, str):
+        return OutputFound({"content": returned})
+    return None if returned is None else OutputFound(structured=returned)
+
+
+FAILED: Final = "tool_execution_failed"
+"""The kind of a failure of which the source says no more."""
 
 
 class ResultFound(NamedTuple):
@@ -138,9 +166,8 @@ class ResultFound(NamedTuple):
         at: time of the result.
         receipt: the text that the model saw; None if the source does not have it.
         output: the tool's own output; None if the source does not have it.
-        is_error: whether the tool failed, as far as the source says. A command that exits with a
-            status did not fail.
-        kind: kind of the error; see `tooltrail.records.ErrorKind`.
+        failure: the kind of the error, see `tooltrail.records.ErrorKind`; None if the tool did not
+            fail, as far as the source says. A command that exits with a status did not fail.
         duration_ms: how long the tool ran, as the source says.
         extras: further members of the source's line, verbatim.
         message: why the tool failed, if the receipt does not say.
@@ -149,23 +176,22 @@ class ResultFound(NamedTuple):
 
     session: str
     call_id: str
-    at: str | None
-    receipt: str | None
+    at: Any
+    receipt: Any
     output: OutputFound | None = None
-    is_error: bool = False
-    kind: str = "tool_execution_failed"
-    duration_ms: int | None = None
+    failure: str | None = None
+    duration_ms: Any = None
     extras: Json = NOTHING
     message: str = ""
-    exit_status: int | None = None
+    exit_status: Any = None
 
 
 class SessionEnded(NamedTuple):
     """The end of a session, with the reason that the source gives."""
 
     session: str
-    at: str | None
-    reason: str | None = None
+    at: Any
+    reason: Any = None
 
 
 class Skipped(NamedTuple):
@@ -181,4 +207,18 @@ class Skipped(NamedTuple):
     is_known: bool
 
 
-Event: TypeAlias = SessionFound | SessionEnded | MessageFound | CallFound | ResultFound | Skipped
+Found: TypeAlias = SessionFound | SessionEnded | MessageFound | CallFound | ResultFound | Skipped
+Event: TypeAlias = Found | None
+"""What one value of a source says; None if it belongs to a later value."""
+
+
+class FileReader:
+    """What the readers of all formats begin with.
+
+    Args:
+        path: the file that is read; its name is the id of a session that has none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._session = path.stem

@@ -11,28 +11,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.blocks import (
-    call_block,
+    blocks_of,
     named_texts,
     origin_of,
     parts_of,
     spelled,
+    text_block,
     without,
 )
 from tooltrail.importers.events import (
+    FAILED,
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
-    OutputFound,
     ResultFound,
     SessionFound,
     Skipped,
-    list_of,
     object_of,
+    objects_of,
+    output_of,
 )
-from tooltrail.importers.parts import encoded
 
 NAME: Final = "gemini-cli"
 
@@ -58,33 +60,27 @@ def recognizes(value: Any) -> bool:
     return object_of(value).keys() >= {"sessionId", "projectHash"}
 
 
-class Reader:
-    """Reads one file.
-
-    Args:
-        path: the file; that of a sub-agent is in a folder with the name of its parent.
-    """
+class Reader(FileReader):
+    """Reads one file. That of a sub-agent is in a folder with the name of its parent."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._session = path.stem
+        super().__init__(path)
         self._seen: set[tuple[str, ...]] = set()
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of one line, or of the only document."""
         value = object_of(line.value)
-        messages = list_of(value.get("messages") or object_of(value.get("$set")).get("messages"))
+        messages = objects_of(value, "messages") or objects_of(value, "$set", "messages")
         if recognizes(value):
             self._session = str(value["sessionId"])
-            if self._is_new(self._session):
-                yield self._opening(value)
+            yield self._opening(value)
         elif "type" in value:
             yield from self._message(value, str(line.offset))
         elif not messages:
             what = next(iter(value), type(line.value).__name__)
             yield Skipped(what, is_known=what in ("$set", "$rewindTo"))
         for position, message in enumerate(messages):
-            yield from self._message(object_of(message), str(position))
+            yield from self._message(message, str(position))
 
     def _is_new(self, *names: str) -> bool:
         is_new = names not in self._seen
@@ -108,63 +104,45 @@ class Reader:
             return
         at, is_new = message.get("timestamp"), self._is_new("message", name)
         blocks = _blocks(message) if is_new else []
-        calls: list[CallFound] = []
         results: list[ResultFound] = []
-        for position, one in enumerate(map(object_of, list_of(message.get("toolCalls")))):
+        calls: list[CallFound] = []
+        for position, one in enumerate(objects_of(message, "toolCalls")):
             call_id, tool = str(one.get("id") or f"{name}/{position}"), str(one.get("name"))
             if self._is_new("call", name, call_id):
-                given = spelled(one.get("args"))
-                call = CallFound(self._session, call_id, at, tool, given, None, len(calls))
-                calls.append(call)
+                calls.append(CallFound(call_id, tool, one.get("args")))
             if str(one.get("status")) in _ENDED and self._is_new("result", name, call_id):
                 results.append(_result(self._session, call_id, tool, one))
         if calls and not is_new:  # the message was recorded before it had these calls
             name = f"{name}/{calls[0].call_id}"
         if calls or is_new:
-            blocks += map(call_block, calls)
-            role, extras = _ROLES[kind], without(message, _MESSAGE)
-            origin = (
-                origin_of("gemini", message, {"model": "model"}, message.get("tokens"))
-                if role == "assistant"
-                else NOTHING
+            origin = origin_of("gemini", message, {"model": "model"}, message.get("tokens"))
+            yield MessageFound(
+                self._session,
+                name,
+                at,
+                _ROLES[kind],
+                [*blocks, *calls],
+                origin if kind == "gemini" else NOTHING,
+                without(message, _MESSAGE),
             )
-            yield MessageFound(self._session, name, at, role, blocks, origin, extras)
-        yield from (call._replace(message=name) for call in calls)
         yield from results
 
 
 def _blocks(message: Json) -> list[Json]:
     """The thoughts and the content of a message."""
-    blocks: list[Json] = []
-    for thought in map(object_of, list_of(message.get("thoughts"))):
-        extras = without(thought, frozenset({"description"}))
-        text = str(thought.get("description") or "")
-        blocks.append({"type": "reasoning", "text": text, "extras": extras})
-    blocks += [
-        {"type": "text", "text": one["text"]}
-        if _is_text(one)
-        else {"type": "provider", "native": one}
-        for one in _parts(message.get("content"))
-        if one != {"type": "text", "text": ""}
+    thoughts = [
+        text_block(
+            str(one.get("description") or ""), "reasoning", without(one, frozenset({"description"}))
+        )
+        for one in objects_of(message, "thoughts")
     ]
-    return blocks
-
-
-def _parts(content: Any) -> list[Any]:
-    """The parts of a content, which may also be one part."""
-    return [content] if isinstance(content, dict) else parts_of(content)
-
-
-def _is_text(part: Any) -> bool:
-    """Whether a part is a text, and nothing else."""
-    members = object_of(part)
-    return isinstance(members.get("text"), str) and members.keys() <= {"text", "type"}
+    return [*thoughts, *blocks_of(message.get("content"))]
 
 
 def _result(session: str, call_id: str, tool: str, call: Json) -> ResultFound:
     texts: list[str] = []
     others: list[Any] = []  # such as images
-    for part in _parts(call.get("result")):
+    for part in parts_of(call.get("result")):
         match part:
             case {"functionResponse": {"response": {"output": str(text)} | {"error": str(text)}}}:
                 texts.append(text)
@@ -178,22 +156,17 @@ def _result(session: str, call_id: str, tool: str, call: Json) -> ResultFound:
     extras = without(call, _CALL)
     if others:
         extras["result"] = others
-    output = None
-    if not isinstance(display, str):
-        output = None if display is None else OutputFound(structured=display)
-    elif tool == _COMMAND_TOOL:
-        output = OutputFound({"content": encoded(display)})
-    elif display:
+    is_command = tool == _COMMAND_TOOL
+    if isinstance(display, str) and display and not is_command:
         extras["resultDisplay"] = display  # a remark, such as how many lines were read
-    status, is_denied = call.get("status"), (receipt or "").endswith(_DENIED)
-    kind = "permission_denied" if is_denied else "cancelled"
+    is_denied = (receipt or "").endswith(_DENIED)
+    failure = "permission_denied" if is_denied else "cancelled"
     return ResultFound(
         session,
         call_id,
         call.get("timestamp"),
         receipt,
-        output,
-        is_error=status != "success",
-        kind="tool_execution_failed" if status == "error" else kind,
+        None if isinstance(display, str) and not is_command else output_of(display),
+        {"success": None, "error": FAILED}.get(str(call.get("status")), failure),
         extras=extras,
     )

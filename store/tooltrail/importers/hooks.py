@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import claude_code, codex
-from tooltrail.importers.blocks import milliseconds_of, named_texts, spelled, time_of, without
+from tooltrail.importers.blocks import milliseconds_of, named_texts, without
 from tooltrail.importers.events import (
+    FAILED,
     CallFound,
     Event,
     Json,
@@ -23,7 +24,6 @@ from tooltrail.importers.events import (
     Skipped,
     object_of,
 )
-from tooltrail.importers.parts import encoded
 
 _COMMAND_TOOL: Final = "Bash"
 _ENDS: Final = frozenset({"PostToolUse", "PostToolUseFailure", "PermissionDenied"})
@@ -108,8 +108,7 @@ class Reader:
                     yield from self._end(session, "PostToolUse", {**event, **call}, at)
         elif kind in ("SessionEnd", "SubagentStop"):
             yield self._opening(session, event, at)
-            reason = event.get("reason")
-            yield SessionEnded(session, time_of(at), reason if isinstance(reason, str) else None)
+            yield SessionEnded(session, at, event.get("reason"))
         elif kind in ("SessionStart", "SubagentStart"):
             # The transcript of Codex may name a parent that its events do not.
             if self._agent == claude_code.NAME:
@@ -125,17 +124,16 @@ class Reader:
 
     def _opening(self, session: str, event: Json, at: Any) -> SessionFound:
         parent = event["session_id"] if event.get("agent_id") else None
-        environment = named_texts(event, {"cwd": "cwd"})
-        return SessionFound(session, time_of(at), self._agent, parent, None, environment)
+        where = named_texts(event, {"cwd": "cwd"})
+        return SessionFound(session, at, self._agent, parent, environment=where)
 
     def _begin(self, session: str, event: Json, at: Any) -> Iterator[Event]:
         call_id, tool = str(event.get("tool_use_id")), str(event.get("tool_name"))
         if (session, call_id) in self._begun:
             return
         self._begun.add((session, call_id))
-        given = spelled(event.get("tool_input"))
         is_command = tool == _COMMAND_TOOL
-        yield CallFound(session, call_id, time_of(at), tool, given, is_command=is_command)
+        yield CallFound(call_id, tool, event.get("tool_input"), is_command, at, session)
 
     def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[Event]:
         """The end of a call, and its start, of which there may be no event."""
@@ -144,34 +142,30 @@ class Reader:
             return
         self._ended.add((session, call_id))
         duration = milliseconds_of(event.get("duration_ms"))
-        began_at = at if duration is None else at - duration / 1000
-        yield from self._begin(session, event, began_at)
-        found = self._result(session, call_id, kind, event)
-        yield found._replace(at=time_of(at), duration_ms=duration)
-
-    def _result(self, session: str, call_id: str, kind: str, event: Json) -> ResultFound:
-        extras = without(event, _RECORDED)
+        yield from self._begin(session, event, at if duration is None else at - duration / 1000)
+        found = ResultFound(session, call_id, at, None, extras=without(event, _RECORDED))
         if kind == "PermissionDenied":
             why = str(event.get("reason") or "")
-            found = ResultFound(session, call_id, None, None, is_error=True, message=why)
-            return found._replace(kind="permission_denied", extras=extras)
-        returned = event.get("tool_response" if kind == "PostToolUse" else "error")
+            found = found._replace(failure="permission_denied", message=why)
+        else:
+            found = self._completed(found, kind, event)
+        yield found._replace(duration_ms=duration)
+
+    def _completed(self, found: ResultFound, kind: str, event: Json) -> ResultFound:
+        """The result with what the tool returned."""
+        returned, extras = (
+            event.get("tool_response" if kind == "PostToolUse" else "error"),
+            found.extras,
+        )
         output = self._output(returned, event)
         has_failed = kind == "PostToolUseFailure" and (output is None or output.exit_status is None)
-        early = claude_code.early_end(object_of(returned))
-        if event.get("is_interrupt") is True:
-            early = "interrupted"
+        failure = claude_code.early_end(object_of(returned)) or (FAILED if has_failed else None)
         if output is not None and output.command is not None and isinstance(returned, dict):
             members = without(object_of(returned), frozenset({"stdout", "stderr"}))
-            extras |= {"tool_response": members} if members else {}
-        return ResultFound(
-            session,
-            call_id,
-            None,
-            None,
-            output,
-            is_error=has_failed or early is not None,
-            kind=early or "tool_execution_failed",
+            extras = {**extras, **({"tool_response": members} if members else {})}
+        return found._replace(
+            output=output,
+            failure="interrupted" if event.get("is_interrupt") is True else failure,
             extras=extras,
             message=returned if has_failed and isinstance(returned, str) else "",
         )
@@ -182,11 +176,11 @@ class Reader:
             return claude_code.output_of(returned, None, path)
         command = str(object_of(event.get("tool_input")).get("command"))
         if self._agent == codex.NAME and isinstance(returned, str):
-            return OutputFound({"combined": encoded(returned)}, command=command)
+            return OutputFound({"combined": returned}, command=command)
         if isinstance(returned, dict) and returned.keys() & {"stdout", "stderr"}:
             returned = {"stdout": "", "stderr": "", **object_of(returned)}
         return claude_code.command_output_of(returned, None, path, command)
 
 
 def _event_in(line: Line) -> Json:
-    return object_of(object_of(line.value).get("event"))
+    return object_of(line.value, "event")

@@ -22,7 +22,7 @@ from tooltrail.importers import (
     swe_agent,
 )
 from tooltrail.importers.cursors import Cursor
-from tooltrail.importers.events import Event, Line
+from tooltrail.importers.events import Event, Line, Skipped, object_of
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal.log import JournalLog
@@ -44,25 +44,29 @@ _UNEXPECTED: Final = (
 
 
 class Reader(Protocol):
-    """Reads the lines of one file, in order."""
+    """Reads the lines of one file, in order. A line without events is of an unknown type."""
 
     def events(self, line: Line) -> Iterable[Event]:
         """The events of one line."""
         ...
 
 
-class Format(NamedTuple):
-    """One format.
+class Format(Protocol):
+    """The module of one format."""
 
-    Attributes:
-        name: its name.
-        recognizes: whether a JSON value is from a file of this format.
-        reader: makes the reader of a file.
-    """
+    @property
+    def NAME(self) -> str:  # noqa: N802  the constant in the module
+        """Its name."""
+        ...
 
-    name: str
-    recognizes: Callable[[Any], bool]
-    reader: Callable[[Path], Reader]
+    @property
+    def Reader(self) -> Callable[[Path], Reader]:  # noqa: N802  the class in the module
+        """Makes the reader of a file."""
+        ...
+
+    def recognizes(self, value: Any) -> bool:
+        """Whether a JSON value is from a file of this format."""
+        ...
 
 
 class Imported(NamedTuple):
@@ -85,34 +89,12 @@ class Imported(NamedTuple):
     results: AbstractSet[tuple[str, str]] = frozenset()
 
 
-def _pathless(reader: Callable[[], Reader]) -> Callable[[Path], Reader]:
-    """For readers that do not need the path of their file."""
-
-    def made(_path: Path) -> Reader:
-        return reader()
-
-    return made
-
-
-FORMATS: Final = {
-    one.name: one
-    for one in (
-        Format(claude_code.NAME, claude_code.recognizes, claude_code.Reader),
-        Format(codex.NAME, codex.recognizes, codex.Reader),
-        Format(copilot_cli.NAME, copilot_cli.recognizes, copilot_cli.Reader),
-        Format(gemini_cli.NAME, gemini_cli.recognizes, gemini_cli.Reader),
-        Format(pi.NAME, pi.recognizes, pi.Reader),
-        Format(mini_swe_agent.NAME, mini_swe_agent.recognizes, mini_swe_agent.Reader),
-        Format(opencode.NAME, opencode.recognizes, _pathless(opencode.Reader)),
-        Format(swe_agent.NAME, swe_agent.recognizes, swe_agent.Reader),
-        Format(atif.NAME, atif.recognizes, _pathless(atif.Reader)),
-        Format(openhands.NAME, openhands.recognizes, _pathless(openhands.Reader)),
-        Format(inspect.NAME, inspect.recognizes, _pathless(inspect.Reader)),
-        Format(otlp_json.NAME, otlp_json.recognizes, _pathless(otlp_json.Reader)),
-        # The last, since many formats hold messages that look like these.
-        Format(openai_chat.NAME, openai_chat.recognizes, _pathless(openai_chat.Reader)),
-    )
-}
+_MODULES: Final[tuple[Format, ...]] = (
+    *(claude_code, codex, copilot_cli, gemini_cli, pi, mini_swe_agent, opencode, swe_agent),
+    *(atif, openhands, inspect, otlp_json),
+    openai_chat,  # the last, since many formats hold messages that look like these
+)
+FORMATS: Final = {one.NAME: one for one in _MODULES}
 """Every format, by name."""
 
 
@@ -152,11 +134,11 @@ class Importer:
         """
         _refuse_special(path)
         chosen = FORMATS[format_name or recognize(path)]
-        cursor = Cursor(self._spool, path.resolve(), chosen.name)
+        cursor = Cursor(self._spool, path.resolve(), chosen.NAME)
         try:
             with path.open("rb") as file:
-                source = Source(chosen.name, str(path.resolve()), cursor.read(file))
-                reader = chosen.reader(path)
+                source = Source(chosen.NAME, str(path.resolve()), cursor.read(file))
+                reader = chosen.Reader(path)
                 imported = self.import_lines(source, reader, read_lines(file), on_progress)
                 end, damaged = file.tell(), imported.damaged
                 if damaged and damaged[-1].is_last:
@@ -211,8 +193,13 @@ def record_lines(
             damaged.append(line)
             continue
         try:
+            has_events = False
             for event in reader.events(line):
-                recording.add(event, line)
+                has_events = True
+                if event is not None:
+                    recording.add(event, line)
+            if not has_events:
+                recording.add(Skipped(_type_of(line.value), is_known=False), line)
         except _UNEXPECTED as error:
             damaged.append(_unexpected(line, error))
     return tuple(damaged)
@@ -292,6 +279,11 @@ def recognize(path: Path) -> str:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
     known = ", ".join(FORMATS)
     raise NotFoundError(f"{path} is of no known format; the formats are {known}")
+
+
+def _type_of(value: Any) -> str:
+    """The type of a value of which a reader says nothing."""
+    return str(object_of(value).get("type") or type(value).__name__)
 
 
 def _unexpected(line: Line, error: Exception) -> DamagedLine:

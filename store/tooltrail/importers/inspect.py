@@ -15,20 +15,19 @@ from typing import Any, Final
 
 from tooltrail.importers.blocks import (
     blocks_of,
-    call_block,
     named_texts,
     origin_of,
     others_than_text,
-    parts_of,
     role_of,
-    spelled,
     text_of,
     without,
 )
 from tooltrail.importers.events import (
+    FAILED,
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
@@ -38,8 +37,9 @@ from tooltrail.importers.events import (
     Skipped,
     list_of,
     object_of,
+    objects_of,
+    output_of,
 )
-from tooltrail.importers.parts import encoded
 
 NAME: Final = "inspect"
 
@@ -59,29 +59,27 @@ _ATTACHED: Final = ("attachment://", "tc://")
 def recognizes(value: Any) -> bool:
     """Whether a JSON value is the log of an evaluation, or the head of one."""
     log = object_of(value)
-    has_head = {"task", "model"} <= object_of(log.get("eval")).keys()
+    has_head = {"task", "model"} <= object_of(log, "eval").keys()
     return has_head and not {"plan", "samples"}.isdisjoint(log)
 
 
-class Reader:
+class Reader(FileReader):
     """Reads the log in one file."""
 
-    def __init__(self) -> None:
-        self._about: Json = NOTHING
+    _about: Json = NOTHING
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of all samples of a log, or of one sample in an archive."""
-        value = object_of(line.value)
+        value, samples = object_of(line.value), list[dict[str, Any]]()
         if recognizes(value):
-            self._about = object_of(value["eval"])
-            samples = list_of(value.get("samples"))
+            self._about, samples = object_of(value, "eval"), objects_of(value, "samples")
         elif {"epoch", "messages"} <= value.keys():
             samples = [value]
-        else:
-            is_summary = isinstance(line.value, list)
-            yield Skipped(type(line.value).__name__, is_known=is_summary)
-            return
-        for one in map(object_of, samples):
+        elif isinstance(line.value, list):
+            yield Skipped("summaries", is_known=True)
+        if "eval" in value:
+            yield None
+        for one in samples:
             opening = _opening(self._about, one)
             yield opening
             yield from _Sample(opening.session, one).events()
@@ -92,23 +90,21 @@ class _Sample:
 
     def __init__(self, session: str, sample: Json) -> None:
         self._session = session
-        self._messages = list_of(sample.get("messages"))
-        old = object_of(sample.get("transcript"))  # before 2025
-        attachments = object_of(sample.get("attachments")) or object_of(old.get("content"))
+        self._messages = list_of(sample, "messages")
+        old = object_of(sample, "transcript")  # before 2025
+        attachments = object_of(sample, "attachments") or object_of(old, "content")
         self._tools: defaultdict[str, list[Json]] = defaultdict(list)
         self._answers: dict[str, Json] = {}
         self._sent: dict[str, str | None] = {}
         self._asked: Counter[str] = Counter()
-        for one in list_of(sample.get("events")) or list_of(old.get("events")):
-            event = object_of(one)
+        for event in objects_of(sample, "events") or objects_of(old, "events"):
             if event.get("event") == "tool":
                 self._tools[str(event.get("id"))].append(_attached(event, attachments))
             elif event.get("event") == "model":
-                for choice in list_of(object_of(event.get("output")).get("choices")):
-                    message = object_of(object_of(choice).get("message"))
-                    self._answers[str(message.get("id"))] = {**event, "choice": choice}
-                request = object_of(object_of(event.get("call")).get("request"))
-                for message in map(object_of, list_of(request.get("messages"))):
+                for choice in objects_of(event, "output", "choices"):
+                    answer = {**event, "choice": choice}
+                    self._answers[str(object_of(choice, "message").get("id"))] = answer
+                for message in objects_of(event, "call", "request", "messages"):
                     self._sent[str(message.get("tool_call_id"))] = text_of(message.get("content"))
 
     def events(self) -> Iterator[Event]:
@@ -123,63 +119,53 @@ class _Sample:
                 self._asked[call_id] -= 1
                 yield self._result(call_id, found.pop(0) if found else NOTHING, message)
             else:
-                yield from self._message(name, message)
+                yield self._message(name, message)
         for call_id, found in self._tools.items():
             for event in found:
                 if self._asked[call_id] > 0:  # its message is in the conversation
                     self._asked[call_id] -= 1
                 else:
-                    yield self._call(event, None, 0, event.get("timestamp"))
+                    call, at = _call(event), event.get("timestamp")
+                    yield call._replace(at=at, session=self._session)
                 yield self._result(call_id, event, None)
 
-    def _message(self, name: str, message: Json) -> Iterator[Event]:
+    def _message(self, name: str, message: Json) -> MessageFound:
         answer = self._answers.get(name, NOTHING)
         at = answer.get("completed") or answer.get("timestamp")
-        calls = [
-            self._call(object_of(one), name, position, at)
-            for position, one in enumerate(list_of(message.get("tool_calls")))
-        ]
-        role, extras = role_of(message.get("role")), without(message, _KNOWN)
-        blocks = [*blocks_of(message.get("content")), *map(call_block, calls)]
-        origin = _origin(message, answer) if role == "assistant" else NOTHING
+        calls = [*map(_call, objects_of(message, "tool_calls"))]
         self._asked.update(one.call_id for one in calls)
-        yield MessageFound(self._session, name, at, role, blocks, origin, extras)
-        yield from calls
-
-    def _call(self, call: Json, message: str | None, position: int, at: Any) -> CallFound:
-        call_id, tool = str(call.get("id")), str(call.get("function"))
-        given = spelled(call.get("arguments"))
-        return CallFound(self._session, call_id, at, tool, given, message, position)
+        role, extras = role_of(message.get("role")), without(message, _KNOWN)
+        origin = _origin(message, answer) if role == "assistant" else NOTHING
+        blocks: list[Json | CallFound] = [*blocks_of(message.get("content")), *calls]
+        return MessageFound(self._session, name, at, role, blocks, origin, extras)
 
     def _result(self, call_id: str, event: Json, message: Json | None) -> ResultFound:
         said = message or NOTHING
-        error = object_of(said.get("error")) or object_of(event.get("error"))
+        error = object_of(said, "error") or object_of(event, "error")
         content = said.get("content")
         # Of a failed call the model saw the error, with or without a word before it.
         shown = (self._sent.get(call_id) or error.get("message")) if error else content
-        receipt = None if message is None else text_of(shown or content)
-        extras = without(said, _KNOWN)
-        if others := others_than_text(parts_of(content)):
-            extras["content"] = others
-        if event.get("truncated"):
-            extras["truncated"] = event["truncated"]
+        cut = {"truncated": event["truncated"]} if event.get("truncated") else NOTHING
         return ResultFound(
             self._session,
             call_id,
             event.get("completed") or event.get("timestamp"),
-            receipt,
+            None if message is None else text_of(shown or content),
             _output(event),
-            is_error=bool(error),
-            kind=_KINDS.get(str(error.get("type")), "tool_execution_failed"),
-            duration_ms=_duration(event),
-            extras=extras,
+            _KINDS.get(str(error.get("type")), FAILED) if error else None,
+            _duration(event),
+            {**without(said, _KNOWN), **others_than_text(content), **cut},
         )
+
+
+def _call(call: Json) -> CallFound:
+    return CallFound(str(call.get("id")), str(call.get("function")), call.get("arguments"))
 
 
 def _opening(about: Json, sample: Json) -> SessionFound:
     run, number = (f"{sample.get(name)}" for name in ("id", "epoch"))
     ids = [about.get("eval_id") or about.get("run_id"), about.get("task_id"), run, number]
-    revision, version = object_of(about.get("revision")), object_of(about.get("packages"))
+    revision, version = object_of(about, "revision"), object_of(about, "packages")
     where = {"git_commit": "commit", "repository": "origin", "task": "task", "model": "model"}
     return SessionFound(
         str(sample.get("uuid") or "/".join(map(str, ids))),
@@ -209,26 +195,21 @@ def _attached(event: Json, attachments: Mapping[str, Any]) -> Json:
 def _output(event: Json) -> OutputFound | None:
     """What a tool returned; None if no event has all of it."""
     result = event.get("result")
-    if result is None or event.get("truncated") or (event.get("error") and not result):
+    if event.get("truncated") or (event.get("error") and not result):
         return None
-    if isinstance(result, str):
-        return OutputFound({"content": encoded(result)})
-    return OutputFound(structured=result)
+    return output_of(result)
 
 
 def _origin(message: Json, answer: Json) -> Json:
-    output, choice = object_of(answer.get("output")), object_of(answer.get("choice"))
+    output, choice = object_of(answer, "output"), object_of(answer, "choice")
     names = {"model": "model", "finish_reason": "stop_reason"}
     return origin_of(NAME, {**output, **message, **choice}, names, output.get("usage"))
 
 
-def _duration(event: Json) -> int | None:
+def _duration(event: Json) -> float | None:
     """How long a tool ran, in milliseconds."""
-    begun, ended = event.get("timestamp"), event.get("completed")
-    if not isinstance(begun, str) or not isinstance(ended, str):
-        return None
     try:
-        lasted = datetime.fromisoformat(ended) - datetime.fromisoformat(begun)
-    except (ValueError, TypeError):
+        begin, end = (datetime.fromisoformat(event[one]) for one in ("timestamp", "completed"))
+        return max(0, (end - begin).total_seconds() * 1000)
+    except (LookupError, ValueError, TypeError):
         return None
-    return max(0, round(lasted.total_seconds() * 1000))

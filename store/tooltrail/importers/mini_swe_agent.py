@@ -13,33 +13,32 @@ from typing import Any, Final
 
 from tooltrail.importers.blocks import (
     blocks_of,
-    command_block,
-    exit_status_of,
     kind_of,
     named_texts,
     origin_of,
     role_of,
     session_name,
-    spelled,
+    text_block,
     text_of,
-    time_of,
     without,
 )
 from tooltrail.importers.events import (
+    FAILED,
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
     OutputFound,
     ResultFound,
     SessionFound,
-    Skipped,
+    first_of,
     list_of,
     object_of,
+    objects_of,
 )
-from tooltrail.importers.parts import encoded
 
 NAME: Final = "mini-swe-agent"
 
@@ -69,81 +68,72 @@ def recognizes(value: Any) -> bool:
     return str(object_of(value).get("trajectory_format")).startswith(NAME)
 
 
-class Reader:
-    """Reads a document.
-
-    Args:
-        path: the file; its name is a part of the name of the session.
-    """
+class Reader(FileReader):
+    """Reads a document. The name of the file is a part of the name of the session."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._session = path.stem
+        super().__init__(path)
         self._config: Json = NOTHING
         self._waiting: list[tuple[CallFound, OutputFound | None]] = []
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of one document."""
         value = object_of(line.value)
-        messages = [*map(object_of, list_of(value.get("messages", line.value)))]
+        messages = objects_of(value.get("messages", line.value))
         if not messages:
-            yield Skipped(type(line.value).__name__, is_known=False)
             return
-        info = object_of(value.get("info"))
-        self._config = object_of(info.get("config"))
+        info, self._config = object_of(value, "info"), object_of(value, "info", "config")
         self._session = session_name(self._path, *messages[:3])
-        version, where = info.get("mini_version"), {"cwd": "cwd", "image": "image"}
+        version = info.get("mini_version")
         yield SessionFound(
             self._session,
-            next(filter(None, map(_at, messages)), None),
+            next((at for one in messages if (at := _at(one))), None),
             agent=f"{NAME} {version}" if version else NAME,
-            title=named_texts(value, {"title": "instance_id"}).get("title"),
-            environment=named_texts(self._environment(), where),
+            title=value.get("instance_id"),
+            environment=named_texts(self._environment(), {"cwd": "cwd", "image": "image"}),
         )
         for number, message in enumerate(messages):
-            yield from self._message(str(number), message)
+            yield self._message(str(number), message)
 
     def _environment(self) -> Json:
-        return object_of(self._config.get("environment"))
+        return object_of(self._config, "environment")
 
-    def _message(self, name: str, message: Json) -> Iterator[Event]:
+    def _message(self, name: str, message: Json) -> Event:
         is_answer = message.get("role") == "assistant" or message.get("object") == "response"
         result = None if is_answer else self._result(message)
         if result is not None:
-            yield result
-            return
+            return result
         if is_answer:
             self._waiting = [*self._calls(name, message)]
         calls = [call for call, _ in self._waiting] if is_answer else []
         response = _response(message)
-        yield MessageFound(
+        return MessageFound(
             self._session,
             name,
             _at(message),
             "assistant" if is_answer else role_of(message.get("role")),
-            [*_reasoning(response), *blocks_of(_content(message)), *map(command_block, calls)],
+            [*_reasoning(response), *blocks_of(_content(message)), *calls],
             self._origin(response) if is_answer else NOTHING,
-            without(object_of(message.get("extra")), _HAS_PLACE),
+            without(object_of(message, "extra"), _HAS_PLACE),
         )
-        yield from calls
 
     def _calls(self, name: str, message: Json) -> Iterator[tuple[CallFound, OutputFound | None]]:
         """The calls in an answer, each with what is known of its output if that is kept."""
-        actions = object_of(message.get("extra")).get("actions")
+        actions = object_of(message, "extra").get("actions")
         has_output, arguments = isinstance(actions, list), _arguments(message)
         found = _COMMAND.findall(text_of(_content(message)) or "")
         in_text = [{"command": one.strip()} for one in found] if len(found) == 1 else []
-        for position, action in enumerate(list_of(actions) if has_output else in_text):
-            command = str(object_of(action).get("command"))
-            call_id = str(object_of(action).get("tool_call_id") or f"{name}/{position}")
-            given, at = arguments.get(call_id, command), _at(message)
-            call = CallFound(self._session, call_id, at, _TOOL, given, name, position, True)
-            where = named_texts(self._environment(), {"cwd": "cwd"})
-            yield call, OutputFound(command=command, **where) if has_output else None
+        for position, action in enumerate(objects_of(actions) if has_output else in_text):
+            command, given_id = str(action.get("command")), action.get("tool_call_id")
+            call_id = str(given_id or f"{name}/{position}")
+            more = NOTHING if given_id else {"kind": "custom"}
+            call = CallFound(call_id, _TOOL, arguments.get(call_id, command), True, more=more)
+            cwd = self._environment().get("cwd")
+            yield call, OutputFound(command=command, cwd=cwd) if has_output else None
 
     def _result(self, message: Json) -> ResultFound | None:
         """The result in a message; None if there is none."""
-        extra = object_of(message.get("extra"))
+        extra = object_of(message, "extra")
         call_id = message.get("tool_call_id") or message.get("call_id")
         is_result = call_id is not None or "raw_output" in extra
         waiting = (
@@ -158,9 +148,8 @@ class Reader:
         if call_id is None:
             return None
         if output is not None:
-            streams = {"combined": encoded(str(extra.get("raw_output") or ""))}
-            status = exit_status_of(extra.get("returncode"))
-            output = output._replace(streams=streams, exit_status=status)
+            streams = {"combined": str(extra.get("raw_output") or "")}
+            output = output._replace(streams=streams, exit_status=extra.get("returncode"))
         receipt, problem = text_of(_content(message)), extra.get("exception_info")
         is_late = extra.get("exception_type") == "TimeoutExpired"
         kind = "tool_timed_out" if is_late else kind_of(problem or receipt, _KINDS)
@@ -170,17 +159,16 @@ class Reader:
             _at(message),
             receipt,
             output,
-            is_error=bool(problem or kind),
-            kind=kind or "tool_execution_failed",
+            kind or (FAILED if problem else None),
             extras=without(extra, _HAS_PLACE),
         )
 
     def _origin(self, response: Json) -> Json:
-        choice = object_of(next(iter(list_of(response.get("choices"))), None))
-        model = object_of(self._config.get("model")).get("model_name")
+        choice = first_of(response, "choices")
         names = {"provider": "provider", "model": "model", "response_id": "id"}
         names["finish_reason"] = "finish_reason"
-        found = {"model": model, **without(response, frozenset()), **without(choice, frozenset())}
+        found = {"model": object_of(self._config, "model").get("model_name")}
+        found |= {**without(response, frozenset()), **without(choice, frozenset())}
         return origin_of(NAME, found, names, response.get("usage"))
 
 
@@ -193,33 +181,26 @@ def _response(message: Json) -> Json:
     """What the provider answered; an answer of the Responses API is the message itself."""
     if message.get("object") == "response":
         return message
-    return object_of(object_of(message.get("extra")).get("response"))
+    return object_of(message, "extra", "response")
 
 
-def _at(message: Json) -> str | None:
-    at = object_of(message.get("extra")).get("timestamp")
-    return time_of(at or _response(message).get("created"))
+def _at(message: Json) -> Any:
+    return object_of(message, "extra").get("timestamp") or _response(message).get("created")
 
 
-def _arguments(message: Json) -> dict[str, str]:
+def _arguments(message: Json) -> dict[str, Any]:
     """The arguments of the calls of tools in an answer, by the ids of the calls."""
-    calls = [*map(object_of, list_of(message.get("tool_calls")))]
-    items = [*map(object_of, list_of(message.get("output")))]
+    calls, items = objects_of(message, "tool_calls"), objects_of(message, "output")
     return {
-        **{str(one.get("id")): _given(object_of(one.get("function"))) for one in calls},
-        **{str(one.get("call_id")): _given(one) for one in items},
+        **{str(one.get("id")): object_of(one, "function").get("arguments") for one in calls},
+        **{str(one.get("call_id")): one.get("arguments") for one in items},
     }
-
-
-def _given(function: Json) -> str:
-    return spelled(function.get("arguments"))
 
 
 def _reasoning(response: Json) -> Iterator[Json]:
     """The reasoning in the provider's answer."""
-    for choice in map(object_of, list_of(response.get("choices"))):
-        message = object_of(choice.get("message"))
+    for choice in objects_of(response, "choices"):
+        message = object_of(choice, "message")
         text, details = message.get("reasoning"), message.get("reasoning_details")
         if isinstance(text, str):
-            more = {"extras": {"reasoning_details": details}} if details else {}
-            yield {"type": "reasoning", "text": text, **more}
+            yield text_block(text, "reasoning", {"reasoning_details": details} if details else {})

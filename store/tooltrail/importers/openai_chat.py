@@ -12,30 +12,32 @@ log of a later request, which repeats all messages before it, adds only what is 
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tooltrail.importers.blocks import (
     blocks_of,
-    call_block,
     origin_of,
+    reasoning_blocks,
     role_of,
-    spelled,
     text_of,
-    time_of,
     without,
 )
 from tooltrail.importers.events import (
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
     ResultFound,
     SessionFound,
     Skipped,
+    first_of,
     list_of,
     object_of,
+    objects_of,
 )
 from tooltrail.records.digests import digest_of
 
@@ -65,29 +67,30 @@ def recognizes(value: Any) -> bool:
     return bool(found) and all(_is_message(one) for each in found for one in each.messages)
 
 
-class Reader:
+class Reader(FileReader):
     """Reads the conversations of one file."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._seen: set[str] = set()
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of all conversations in one value."""
-        found = _conversations(line.value)
-        if not found:
-            yield Skipped(type(line.value).__name__, is_known=False)
-        for one in found:
+        for one in _conversations(line.value):
             yield from self._conversation(one)
 
     def _conversation(self, found: _Conversation) -> Iterator[Event]:
         response, holder = found.response, found.holder
-        at = time_of(holder.get("timestamp")) or time_of(response.get("created"))
+        at = holder.get("timestamp")
+        at = at if isinstance(at, int | float) else response.get("created")
         names = names_of(found.messages, holder.get("task_id"), holder.get("trial"))
-        asks = (name for name, one in zip(names, found.messages, strict=True) if _calls(one))
+        asks = (
+            name
+            for name, one in zip(names, found.messages, strict=True)
+            if list_of(one, "tool_calls")
+        )
         session = next(asks, names[-1])
-        if session not in self._seen:
-            self._seen.add(session)
-            yield SessionFound(session, at)
+        yield SessionFound(session, at)
         for name, message in zip(names, found.messages, strict=True):
             if f"{session}/{name}" in self._seen:
                 continue  # the log of a later request repeats it
@@ -97,7 +100,7 @@ class Reader:
                 continue
             is_answer = bool(response) and name == names[-1]
             origin = origin_of_answer(response if is_answer else NOTHING)
-            yield from events_of(session, name, at, message, origin)
+            yield event_of(session, name, at, message, origin)
 
 
 def _conversations(value: Any) -> list[_Conversation]:
@@ -111,19 +114,21 @@ def _conversations(value: Any) -> list[_Conversation]:
 
 def _conversation(holder: Json) -> _Conversation | None:
     for name in _LISTS:
-        messages = [object_of(one) for one in list_of(holder.get(name))]
+        messages = objects_of(holder, name)
         if any(map(_is_message, messages)) and "trajectory_format" not in holder:
-            response = object_of(holder.get("response"))
-            choices = list_of(response.get("choices"))
-            answer = object_of(object_of(choices[0]).get("message")) if choices else {}
-            answers = [{"role": "assistant", **answer}] if answer else []
+            response = object_of(holder, "response")
+            answers = [
+                {"role": "assistant", **object_of(one, "message")}
+                for one in objects_of(response, "choices")[:1]
+                if object_of(one, "message")
+            ]
             return _Conversation([*messages, *answers], response if answers else NOTHING, holder)
     return None
 
 
 def _is_message(value: Any) -> bool:
     message = object_of(value)
-    parts = map(object_of, list_of(message.get("content")))
+    parts = objects_of(message, "content")
     is_ours = message.get("role") in _ROLES and ("content" in message or "tool_calls" in message)
     return is_ours and not any(one.get("type") in _FOREIGN for one in parts)
 
@@ -138,21 +143,17 @@ def names_of(messages: Sequence[Json], *run: Any) -> list[str]:
     name = json.dumps(run)
     names: list[str] = []
     for one in messages:
-        calls = [call.get("id") for call in _calls(one)]
+        calls = [call.get("id") for call in objects_of(one, "tool_calls")]
         said = [name, one.get("role"), text_of(one.get("content")), calls, one.get("tool_call_id")]
         name = digest_of(json.dumps(said).encode()).removeprefix("sha256:")[:32]
         names.append(name)
     return names
 
 
-def _calls(message: Json) -> list[Json]:
-    return [object_of(one) for one in list_of(message.get("tool_calls"))]
-
-
-def events_of(
-    session: str, name: str, at: str | None, message: Json, origin: Json
-) -> Iterator[Event]:
-    """A message and the calls that it asks for, or a result.
+def event_of(
+    session: str, name: str, at: Any, message: Json, origin: Json
+) -> MessageFound | ResultFound:
+    """A message with the calls that it asks for, or a result.
 
     Args:
         session: id of the session.
@@ -164,35 +165,25 @@ def events_of(
     content, call_id = message.get("content"), message.get("tool_call_id")
     extras = without(message, _KNOWN)
     if message.get("role") == "tool" and isinstance(call_id, str):
-        yield ResultFound(session, call_id, at, text_of(content), extras=extras)
-        return
-    calls = [
-        _call(session, name, at, one, position) for position, one in enumerate(_calls(message))
-    ]
-    reasoning = message.get("reasoning_content")
-    blocks = [
-        *([{"type": "reasoning", "text": reasoning}] if isinstance(reasoning, str) else []),
+        return ResultFound(session, call_id, at, text_of(content), extras=extras)
+    blocks: list[Json | CallFound] = [
+        *reasoning_blocks(message.get("reasoning_content")),
         *blocks_of(content),
-        *map(call_block, calls),
+        *map(_call, objects_of(message, "tool_calls")),
     ]
     role = role_of(message.get("role"))
-    yield MessageFound(
-        session, name, at, role, blocks, origin if role == "assistant" else NOTHING, extras
-    )
-    yield from calls
+    origin = origin if role == "assistant" else NOTHING
+    return MessageFound(session, name, at, role, blocks, origin, extras)
 
 
-def _call(session: str, name: str, at: str | None, call: Json, position: int) -> CallFound:
-    called = object_of(call.get("function")) or object_of(call.get("custom"))
-    call_id, tool = call.get("id"), str(called.get("name"))
-    given = spelled(called.get("arguments", called.get("input")))
-    call_id = call_id if isinstance(call_id, str) else f"{name}/{position}"
-    return CallFound(session, call_id, at, tool, given, name, position)
+def _call(call: Json) -> CallFound:
+    called = object_of(call, "function") or object_of(call, "custom")
+    given = called.get("arguments", called.get("input"))
+    return CallFound(call.get("id"), str(called.get("name")), given)
 
 
 def origin_of_answer(response: Json) -> Json:
     """The origin of a message, from the provider's answer."""
-    choices = list_of(response.get("choices"))
-    reason = object_of(choices[0]).get("finish_reason") if choices else None
-    names = {"model": "model", "response_id": "id", "finish_reason": "reason"}
-    return origin_of("openai", {**response, "reason": reason}, names, response.get("usage"))
+    choice = first_of(response, "choices")
+    names = {"model": "model", "response_id": "id", "finish_reason": "finish_reason"}
+    return origin_of("openai", {**response, **choice}, names, response.get("usage"))

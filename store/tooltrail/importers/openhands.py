@@ -11,19 +11,16 @@ id either: it is the digest of the first events.
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    call_block,
-    exit_status_of,
-    named_texts,
-    spelled,
-    without,
-)
+from tooltrail.importers.blocks import blocks_of, named_texts, without
 from tooltrail.importers.events import (
+    FAILED,
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
@@ -33,9 +30,9 @@ from tooltrail.importers.events import (
     Skipped,
     list_of,
     object_of,
+    objects_of,
 )
 from tooltrail.importers.openai_chat import origin_of_answer
-from tooltrail.importers.parts import encoded
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "openhands"
@@ -70,11 +67,11 @@ def recognizes(value: Any) -> bool:
     return bool(events) and all(map(_is_event, events))
 
 
-class Reader:
+class Reader(FileReader):
     """Reads the histories of one file."""
 
-    def __init__(self) -> None:
-        self._session = ""
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._calls: dict[str, str] = {}
         self._last_call: str | None = None
         self._commands: set[str] = set()
@@ -83,7 +80,6 @@ class Reader:
         """The events of one history."""
         found = _events_in(line.value)
         if not any(map(_is_event, found)):
-            yield Skipped(type(line.value).__name__, is_known=False)
             return
         self._session = digest_of(json.dumps(found[:_EVENTS_OF_ID]).encode())
         self._calls, self._last_call, self._commands = {}, None, set()
@@ -98,7 +94,7 @@ class Reader:
             elif what in _SAID:
                 yield self._said(name, event)
             else:
-                yield from self._called(name, event)
+                yield self._called(name, event)
 
     def _said(self, name: str, event: Json) -> MessageFound:
         content = object_of(event.get("args", event)).get("content")
@@ -109,31 +105,29 @@ class Reader:
             role = "user"
         else:
             role = "assistant"
-        return self._message(name, event, role, _texts(content))
+        return self._message(name, event, role, blocks_of(content))
 
-    def _called(self, name: str, event: Json) -> Iterator[Event]:
-        metadata = object_of(event.get("tool_call_metadata"))
+    def _called(self, name: str, event: Json) -> MessageFound:
+        metadata = object_of(event, "tool_call_metadata")
         given = object_of(event.get("args", event))
-        call_id, tool = metadata.get("tool_call_id"), metadata.get("function_name")
-        call = CallFound(
-            self._session,
-            call_id if isinstance(call_id, str) else f"event-{name}",
-            event.get("timestamp"),
-            tool if isinstance(tool, str) else str(event.get("action")),
-            _arguments(metadata) or spelled(without(given, frozenset({"thought", "action"}))),
-            name,
-            is_command=event.get("action") == "run",
-        )
-        self._calls[name] = self._last_call = call.call_id
-        if call.is_command:
-            self._commands.add(call.call_id)
-        origin = origin_of_answer(object_of(metadata.get("model_response")))
-        blocks = [*_texts(given.get("thought")), call_block(call)]
-        yield self._message(name, event, "assistant", blocks, origin)
-        yield call
+        named = named_texts(metadata, {"id": "tool_call_id", "tool": "function_name"})
+        call_id, is_command = named.get("id", f"event-{name}"), event.get("action") == "run"
+        arguments = _arguments(metadata)
+        if arguments is None:
+            arguments = without(given, frozenset({"thought", "action"}))
+        tool = named.get("tool") or str(event.get("action"))
+        self._calls[name] = self._last_call = call_id
+        if is_command:
+            self._commands.add(call_id)
+        origin = origin_of_answer(object_of(metadata, "model_response"))
+        blocks: list[Json | CallFound] = [
+            *blocks_of(given.get("thought")),
+            CallFound(call_id, tool, arguments, is_command),
+        ]
+        return self._message(name, event, "assistant", blocks, origin)
 
     def _observed(self, name: str, event: Json) -> Event:
-        call_id = object_of(event.get("tool_call_metadata")).get("tool_call_id")
+        call_id = object_of(event, "tool_call_metadata").get("tool_call_id")
         if call_id is None:
             cause = event.get("cause")
             has_ids = "id" in event
@@ -141,10 +135,15 @@ class Reader:
         if isinstance(call_id, str):
             is_command = call_id in self._commands
             return _result(self._session, call_id, event, is_command=is_command)
-        return self._message(name, event, "user", _texts(event.get("content")))
+        return self._message(name, event, "user", blocks_of(event.get("content")))
 
     def _message(
-        self, name: str, event: Json, role: str, blocks: Sequence[Json], origin: Json = NOTHING
+        self,
+        name: str,
+        event: Json,
+        role: str,
+        blocks: Sequence[Json | CallFound],
+        origin: Json = NOTHING,
     ) -> MessageFound:
         extras = without(event, _KNOWN) if "id" in event else NOTHING
         at = event.get("timestamp")
@@ -153,7 +152,7 @@ class Reader:
 
 def _events_in(value: Any) -> list[Json]:
     """The events of a history, which was once a list of pairs."""
-    history = list_of(value) or list_of(object_of(value).get("history"))
+    history = list_of(value) or list_of(value, "history")
     return [object_of(one) for each in history for one in (list_of(each) or [each])]
 
 
@@ -163,29 +162,20 @@ def _is_event(value: Json) -> bool:
 
 
 def _opening(session: str, value: Json, events: Sequence[Json]) -> SessionFound:
-    issue = object_of(value.get("issue"))
-    title = named_texts({**value, **issue}, {"title": "title", "instance": "instance_id"})
-    versions = (object_of(one.get("args")).get("openhands_version") for one in events)
+    told = {**value, **object_of(value, "issue")}
+    versions = (object_of(one, "args").get("openhands_version") for one in events)
     version = next((one for one in versions if isinstance(one, str)), None)
-    return SessionFound(
-        session,
-        events[0].get("timestamp"),
-        agent=f"{NAME} {version}" if version else NAME,
-        title=title.get("title") or title.get("instance"),
-    )
+    agent = f"{NAME} {version}" if version else NAME
+    title = told.get("title") or told.get("instance_id")
+    return SessionFound(session, events[0].get("timestamp"), agent, title=title)
 
 
-def _texts(content: Any) -> list[Json]:
-    return [{"type": "text", "text": content}] if content and isinstance(content, str) else []
-
-
-def _arguments(metadata: Json) -> str | None:
+def _arguments(metadata: Json) -> Any:
     """The arguments as the model sent them."""
-    for choice in list_of(object_of(metadata.get("model_response")).get("choices")):
-        for call in list_of(object_of(object_of(choice).get("message")).get("tool_calls")):
-            if object_of(call).get("id") == metadata.get("tool_call_id"):
-                given = object_of(object_of(call).get("function")).get("arguments")
-                return None if given is None else spelled(given)
+    for choice in objects_of(metadata, "model_response", "choices"):
+        for call in objects_of(choice, "message", "tool_calls"):
+            if call.get("id") == metadata.get("tool_call_id"):
+                return object_of(call, "function").get("arguments")
     return None
 
 
@@ -194,35 +184,21 @@ def _result(session: str, call_id: str, event: Json, *, is_command: bool) -> Res
     receipt, returned = text if isinstance(text, str) else None, event.get("extras")
     output, extras = None, without(event, _KNOWN)
     if what == "run":
-        receipt, output = (
-            None,
+        output, receipt = (
             _command_output(receipt or "", object_of(event.get("extras", event))),
+            None,
         )
     elif what in _RETURNING and returned and not is_command:
         output, extras = OutputFound(structured=returned), without(event, _KNOWN | {"extras"})
-    has_failed = what == "error" or (
-        what in ("edit", "read") and (receipt or "").startswith("ERROR:")
-    )
-    return ResultFound(
-        session,
-        call_id,
-        event.get("timestamp"),
-        receipt,
-        output,
-        is_error=has_failed or what == "user_rejected",
-        kind="permission_denied" if what == "user_rejected" else "tool_execution_failed",
-        extras=extras,
-    )
+    failure = "permission_denied" if what == "user_rejected" else None
+    if what == "error" or (what in ("edit", "read") and (receipt or "").startswith("ERROR:")):
+        failure = FAILED
+    at = event.get("timestamp")
+    return ResultFound(session, call_id, at, receipt, output, failure, extras=extras)
 
 
 def _command_output(text: str, returned: Json) -> OutputFound:
-    metadata = object_of(returned.get("metadata"))
-    status = metadata.get("exit_code", returned.get("exit_code"))
-    where = named_texts({**returned, **metadata}, {"command": "command", "cwd": "working_dir"})
-    return OutputFound(
-        {"combined": encoded(text)},
-        command=where.get("command"),
-        cwd=where.get("cwd"),
-        exit_status=exit_status_of(status),
-        lost={"combined": 0} if _CUT in text else NOTHING,
-    )
+    about = {**returned, **object_of(returned, "metadata")}
+    lost = {"combined": 0} if _CUT in text else NOTHING
+    command, cwd = about.get("command"), about.get("working_dir")
+    return OutputFound({"combined": text}, None, command, cwd, about.get("exit_code"), lost)

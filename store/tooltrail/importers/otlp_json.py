@@ -13,31 +13,33 @@ from collections.abc import Iterator
 from contextlib import suppress
 from math import isfinite
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.blocks import (
-    milliseconds_of,
+    call_block,
     origin_of,
     parts_of,
     spelled,
-    time_of,
     without,
 )
 from tooltrail.importers.events import (
+    FAILED,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
-    OutputFound,
     ResultFound,
     SessionFound,
     Skipped,
     list_of,
     object_of,
+    objects_of,
+    output_of,
 )
-from tooltrail.importers.openai_chat import events_of, names_of
-from tooltrail.importers.parts import encoded
+from tooltrail.importers.openai_chat import event_of, names_of
 
 NAME: Final = "otlp-json"
 
@@ -78,10 +80,11 @@ def recognizes(value: Any) -> bool:
     return isinstance(object_of(value).get("resourceSpans"), list)
 
 
-class Reader:
+class Reader(FileReader):
     """Reads the exports in one file."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._sessions: dict[str, str] = {}  # by trace
         self._seen: set[tuple[str, str]] = set()  # spans and messages
         self._answers: set[str] = set()
@@ -102,8 +105,7 @@ class Reader:
             if not is_relevant or not self._is_new(session, span["id"]):
                 yield Skipped("span", is_known=True)
                 continue
-            if self._is_new(session, "session"):
-                yield SessionFound(session, span["began_at"], environment=span["resource"])
+            yield SessionFound(session, span["began_at"], environment=span["resource"])
             read = self._call if span["kind"] in _TOOLS else self._messages
             yield from read(session, span)
 
@@ -116,7 +118,7 @@ class Reader:
     def _call(self, session: str, span: Json) -> Iterator[Event]:
         """The result of a call, and the call unless a message asked for it."""
         tool, given, own_id = str(span["tool"]), _spelled(span["arguments"]), span["call_id"]
-        call_id, value, asked = str(own_id or span["id"]), span["result"], self._asked[session]
+        call_id, asked = str(own_id or span["id"]), self._asked[session]
         same = (one for one in asked if one.call_id == call_id)
         if own_id is None:  # then the call with the same arguments
             what = (tool, _parsed(given))
@@ -126,19 +128,17 @@ class Reader:
             call_id = call.call_id
         else:
             self._ran[session, call_id] += 1
-            yield CallFound(session, call_id, span["began_at"], tool, given)
-        streams = {"content": encoded(value)} if isinstance(value, str) else {}
-        output = OutputFound(streams, None if streams else value)
+            yield CallFound(call_id, tool, given, at=span["began_at"], session=session)
         yield ResultFound(
             session,
             call_id,
             span["ended_at"],
             None,
-            None if value is None else output,
-            is_error=span["failure"] is not None,
-            duration_ms=span["duration_ms"],
-            extras=span["extras"],
-            message=span["failure"] or "",
+            output_of(span["result"]),
+            None if span["failure"] is None else FAILED,
+            span["duration_ms"],
+            span["extras"],
+            str(span["failure"] or ""),
         )
 
     def _messages(self, session: str, span: Json) -> Iterator[Event]:
@@ -160,31 +160,44 @@ class Reader:
                 at, origin = span["ended_at"], span["origin"]
             if role == "assistant":
                 self._answers.add(alone[n])
-            for event in events_of(session, name, at, message, origin):
-                if isinstance(event, CallFound):
-                    if self._ran[session, event.call_id]:  # its span came first
-                        self._ran[session, event.call_id] -= 1
-                        continue
-                    self._asked[session].append(event)
-                yield event
+            event = event_of(session, name, at, message, origin)
+            if isinstance(event, MessageFound):
+                event = event._replace(blocks=[*self._blocks(event)])
+            yield event
         if is_chat and input_count == len(said):
             # Of an answer without content, a message that no model is shown has the tokens.
             at, origin, extras = span["ended_at"], span["origin"], {"attributes": span["extras"]}
             yield MessageFound(session, span["id"], at, "tool", [], origin, extras)
 
+    def _blocks(self, found: MessageFound) -> Iterator[Json | CallFound]:
+        """The blocks of a message. A call whose span came first is recorded already."""
+        position = 0
+        for one in found.blocks:
+            if not isinstance(one, CallFound):
+                yield one
+                continue
+            call = one._replace(call_id=str(one.call_id or f"{found.message}/{position}"))
+            if self._ran[found.session, call.call_id]:
+                self._ran[found.session, call.call_id] -= 1
+                yield call_block(call, position)
+            else:
+                self._asked[found.session].append(call)
+                yield call
+            position += 1
+
 
 def _spans(export: Any) -> Iterator[dict[str, Any]]:
-    for one in map(object_of, list_of(object_of(export).get("resourceSpans"))):
-        resource = _attributes(object_of(one.get("resource")))
-        for scope in map(object_of, list_of(one.get("scopeSpans"))):
-            for span in map(object_of, list_of(scope.get("spans"))):
+    for one in objects_of(export, "resourceSpans"):
+        resource = _attributes(object_of(one, "resource"))
+        for scope in objects_of(one, "scopeSpans"):
+            for span in objects_of(scope, "spans"):
                 yield _span(span, resource)
 
 
 def _span(span: Json, resource: Json) -> dict[str, Any]:
     """The things in a span by our names, with the messages in the shape of Chat Completions."""
     attributes = _attributes(span)
-    for event in map(object_of, list_of(span.get("events"))):
+    for event in objects_of(span, "events"):
         attributes |= _attributes(event)
     named = {
         place: next((one for one in names if one in attributes), "")
@@ -196,7 +209,7 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
     outputs = [said for one in _items(found["outputs"]) for said in _chat(one)]
     begin, end = (_integer(span.get(f"{one}TimeUnixNano")) or 0 for one in ("start", "end"))
     usage = {name: one for name, one in attributes.items() if name.startswith(_USAGE)}
-    status = object_of(span.get("status"))
+    status = object_of(span, "status")
     reasons = [attributes.get(one) for one in _REASONS]
     has_failed = status.get("code") in _ERROR or any(reasons)
     failure = str(next(filter(None, [status.get("message"), *reasons]), ""))
@@ -208,9 +221,9 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
         "session": str(found["session"] or ""),
         "resource": resource,
         "end": end,
-        "began_at": time_of(begin / 1e9 or None),
-        "ended_at": time_of(end / 1e9 or None),
-        "duration_ms": milliseconds_of((end - begin) / 1e6) if begin else None,
+        "began_at": begin / 1e9 or None,
+        "ended_at": end / 1e9 or None,
+        "duration_ms": (end - begin) / 1e6 if begin else None,
         "failure": failure if has_failed else None,
         "said": [*inputs, *outputs],
         "input_count": len(inputs),
@@ -256,13 +269,11 @@ def _asked(one: Json) -> Json:
 def _attributes(holder: Json) -> dict[str, Any]:
     """The attributes by their names. Those of numbered messages are put together."""
     found: dict[str, Any] = {}
-    for one in map(object_of, list_of(holder.get("attributes"))):
-        numbered = _NUMBERED.fullmatch(str(one.get("key")))
-        *above, last = (
-            [numbered[1], *numbered[2].split(".", _MOST_PARTS)]
-            if numbered
-            else [str(one.get("key"))]
-        )
+    for one in objects_of(holder, "attributes"):
+        key = str(one.get("key"))
+        numbered = _NUMBERED.fullmatch(key)
+        path = [numbered[1], *numbered[2].split(".", _MOST_PARTS)] if numbered else [key]
+        *above, last = path
         node = found
         for step in above:
             node[step] = object_of(node.get(step))
@@ -274,7 +285,7 @@ def _attributes(holder: Json) -> dict[str, Any]:
 def _value(value: Any) -> Any:
     match value:
         case {"arrayValue": held}:
-            return [_value(one) for one in list_of(object_of(held).get("values"))]
+            return [_value(one) for one in list_of(held, "values")]
         case {"kvlistValue": held}:
             return _attributes({"attributes": object_of(held).get("values")})
         case {"intValue": number}:

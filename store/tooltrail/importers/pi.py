@@ -12,19 +12,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.blocks import (
-    call_block,
-    joined_texts,
+    block_of,
     named_texts,
     origin_of,
     others_than_text,
     parts_of,
-    spelled,
+    text_of,
     without,
 )
 from tooltrail.importers.events import (
+    FAILED,
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
@@ -83,59 +84,47 @@ def recognizes(value: Any) -> bool:
     line = object_of(value)
     if line.get("type") == "session":
         return line.keys() >= {"id", "timestamp", "cwd"}
-    return line.get("type") == "message" and "role" in object_of(line.get("message"))
+    return line.get("type") == "message" and "role" in object_of(line, "message")
 
 
-class Reader:
-    """Reads the lines of one file.
-
-    Args:
-        path: the file; the session's id is a part of its name.
-    """
+class Reader(FileReader):
+    """Reads the lines of one file; the session's id is a part of its name."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._session = _session_in(path)
         self._is_open = False
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of one line."""
         value = object_of(line.value)
-        kind, message = str(value.get("type")), object_of(value.get("message"))
+        kind, message = str(value.get("type")), object_of(value, "message")
         at, name = value.get("timestamp"), str(value.get("id") or line.offset)
         if kind == "session":
-            if not self._is_open:
-                self._is_open = True
-                self._session = str(value.get("id") or self._session)
-                yield _opening(self._session, value)
+            if self._is_open:
+                yield Skipped(kind, is_known=True)
+                return
+            self._is_open = True
+            self._session = str(value.get("id") or self._session)
+            yield _opening(self._session, value)
         elif kind == "custom_message":
-            yield from self._message(name, at, without(value, _ENTRY))
+            yield self._message(name, at, without(value, _ENTRY))
         elif kind != "message" or "role" not in message:
             yield Skipped(kind, is_known=kind in _NO_CONVERSATION)
         elif message.get("role") == "toolResult" and isinstance(message.get("toolCallId"), str):
             yield _result(self._session, at, message)
         else:
-            yield from self._message(name, at, message)
+            yield self._message(name, at, message)
 
-    def _message(self, name: str, at: Any, message: Json) -> Iterator[Event]:
-        role = message.get("role")
+    def _message(self, name: str, at: Any, message: Json) -> MessageFound:
+        role, content = message.get("role"), parts_of(message.get("content"))
         extras = without(message, _MESSAGE)
-        blocks: list[Json] = []
-        calls: list[CallFound] = []
-        for part in parts_of(message.get("content")):
-            match part:
-                case {"type": "toolCall", "id": str(call_id), "name": str(tool)}:
-                    given, position = spelled(part.get("arguments")), len(calls)
-                    call = CallFound(self._session, call_id, at, tool, given, name, position)
-                    calls.append(call)
-                    blocks.append(call_block(call))
-                case _:
-                    blocks.append(_block(part))
         if role == "bashExecution":  # a command that the user ran
-            blocks, extras = [_block(message)], {}
+            content, extras = [message], {}
         author = _ROLES.get(str(role), "user")
         origin = _origin(message) if author == "assistant" else NOTHING
-        yield MessageFound(self._session, name, at, author, blocks, origin, extras)
-        yield from calls
+        blocks = [*map(_block, content)]
+        return MessageFound(self._session, name, at, author, blocks, origin, extras)
 
 
 def _session_in(path: Path) -> str:
@@ -154,16 +143,12 @@ def _opening(session: str, value: Json) -> SessionFound:
     )
 
 
-def _block(part: Any) -> Json:
+def _block(part: Any) -> Json | CallFound:
     match part:
-        case {"type": "text", "text": str(text)}:
-            kind, name = "text", "text"
-        case {"type": "thinking", "thinking": str(text)}:
-            kind, name = "reasoning", "thinking"
+        case {"type": "toolCall", "id": str(call_id), "name": str(tool)}:
+            return CallFound(call_id, tool, part.get("arguments"))
         case _:
-            return {"type": "provider", "native": part}
-    extras = without(object_of(part), frozenset({"type", name}))
-    return {"type": kind, "text": text, **({"extras": extras} if extras else {})}
+            return block_of(part)
 
 
 def _origin(message: Json) -> Json:
@@ -172,22 +157,19 @@ def _origin(message: Json) -> Json:
 
 
 def _result(session: str, at: Any, message: Json) -> ResultFound:
-    parts = parts_of(message.get("content"))
-    receipt, details = joined_texts(parts), message.get("details")
-    extras = without(message, _RESULT)
-    if others := others_than_text(parts):
-        extras["content"] = others
+    receipt, details = text_of(message.get("content")), message.get("details")
+    extras = {**without(message, _RESULT), **others_than_text(message.get("content"))}
     if is_cut := not _CUTTING.isdisjoint(object_of(details)):
         extras["details"] = details
     ended = _ENDED.search(receipt or "")
     word = ended[1] if ended else ""
+    has_failed = message.get("isError") is True and word != "exited"
     return ResultFound(
         session,
         str(message["toolCallId"]),
         at,
         receipt,
         OutputFound(structured=details) if details and not is_cut else None,
-        is_error=message.get("isError") is True and word != "exited",
-        kind=_KINDS.get(word, "tool_execution_failed"),
+        _KINDS.get(word, FAILED) if has_failed else None,
         extras=extras,
     )

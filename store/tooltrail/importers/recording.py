@@ -13,11 +13,20 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from tooltrail.importers.blocks import (
+    blocks_of,
+    call_block,
+    exit_status_of,
+    milliseconds_of,
+    spelled,
+    text_block,
+)
 from tooltrail.importers.documents import failure_document, success_document
 from tooltrail.importers.events import (
+    FAILED,
     NOTHING,
     CallFound,
-    Event,
+    Found,
     Json,
     Line,
     MessageFound,
@@ -129,10 +138,11 @@ class Recording:
         self._repeats: Counter[tuple[str, str]] = Counter()
         self._at = _EARLIEST  # the last time that the source says
         self._sessions: dict[str, UUID] = {}
+        self._opened: set[str] = set()
         self._current = ""  # the session of the last event
         self._line: Line | None = None
 
-    def add(self, event: Event, line: Line) -> None:
+    def add(self, event: Found, line: Line) -> None:
         """Record one event, which was found in a line.
 
         Raises:
@@ -148,36 +158,32 @@ class Recording:
             self._at = _time(event.at) or self._at
         if line is not self._line:
             self._begin_line(line)
-        # A fact that is known is not made again, but its call may wait for a result.
-        is_new = line.offset >= self._source.since
-        self.counts["new" if is_new else "known"] += 1
-        is_made = is_new and self._record is not None
-        if isinstance(event, CallFound):
-            self.counts["calls"] += 1
-            self._add_call(event, is_made=is_made)
-        elif isinstance(event, ResultFound):
-            self._add_result(event, is_made=is_made)
-        else:
-            self.counts["sessions"] += isinstance(event, SessionFound)
-            self.counts["messages"] += isinstance(event, MessageFound)
-            if is_made:
-                self._add_other(event, line)
-
-    def _add_other(
-        self, event: SessionFound | SessionEnded | MessageFound | Skipped, line: Line
-    ) -> None:
         match event:
-            case SessionFound():
-                self._add_session(event)
-            case SessionEnded():
-                session = self._session(event.session)
-                self._append(SessionClosed(session, self._at, event.reason), Parts(self._rules))
             case MessageFound():
                 self._add_message(event)
-            case _:
+            case CallFound():
+                self._add_call(event, event.session)
+            case ResultFound():
+                self._add_result(event)
+            case SessionFound():
+                self._add_session(event)
+            case SessionEnded() if self._begin_fact():
+                reason = event.reason if isinstance(event.reason, str) else None
+                fact = SessionClosed(self._session(event.session), self._at, reason)
+                self._append(fact, Parts(self._rules))
+            case Skipped() if self._begin_fact():
                 session = self._session(self._current)
                 name = self._id("line", str(session), digest_of(line.data))
                 self.keep(line, session, name, self._at)
+            case _:
+                pass
+
+    def _begin_fact(self, kind: str | None = None) -> bool:
+        """Count a fact of the line, and return whether to make the fact: it is new."""
+        if kind:
+            self.counts[kind] += 1
+        self.counts["new" if self._is_new else "known"] += 1
+        return self._is_new and self._record is not None
 
     @property
     def calls(self) -> frozenset[tuple[str, str]]:
@@ -212,7 +218,7 @@ class Recording:
 
     def _begin_line(self, line: Line) -> None:
         source = self._source
-        self._line = line
+        self._line, self._is_new = line, line.offset >= source.since
         self._place = SourceFact(
             format=source.format,
             file=source.path,
@@ -222,14 +228,19 @@ class Recording:
         self._encode = encode if _is_odd(line) else encode_simple
 
     def _add_session(self, found: SessionFound) -> None:
+        if found.session in self._opened:
+            return
+        self._opened.add(found.session)
+        if not self._begin_fact("sessions"):
+            return
         parts = Parts(self._rules)
         more = NOT_REDACTED if self._rules is None else NOTHING
         environment = parts.add("environment", self._encode({**found.environment, **more}))
-        title = None if found.title is None else parts.clean_text("title", found.title)
+        title = found.title if isinstance(found.title, str) else None
         fact = SessionOpened(
             session=self._session(found.session),
             at=self._at,
-            title=title,
+            title=None if title is None else parts.clean_text("title", title),
             agent=found.agent,
             parent=self._session(found.parent) if isinstance(found.parent, str) else None,
             environment=environment,
@@ -237,8 +248,27 @@ class Recording:
         self._append(fact, parts)
 
     def _add_message(self, found: MessageFound) -> None:
+        blocks: list[Json] = []
+        calls: list[CallFound] = []
+        for one in found.blocks:
+            if isinstance(one, CallFound):
+                call_id = one.call_id if isinstance(one.call_id, str) else None
+                call = one._replace(
+                    call_id=call_id or f"{found.message}/{len(calls)}",
+                    arguments=spelled(one.arguments),
+                )
+                blocks.append(call_block(call, len(calls)))
+                calls.append(call)
+            else:
+                blocks.append(one)
+        if self._begin_fact("messages"):
+            self._append_message(found, blocks)
+        for position, call in enumerate(calls):
+            self._at = _time(call.at) or self._at
+            self._add_call(call, found.session, found.message, position)
+
+    def _append_message(self, found: MessageFound, blocks: Sequence[Json]) -> None:
         parts = Parts(self._rules)
-        blocks = found.blocks
         text = "".join(one["text"] for one in blocks if one["type"] == "text")
         fact = MessageAdded(
             session=self._session(found.session),
@@ -246,19 +276,20 @@ class Recording:
             at=self._at,
             role=parts.clean_text("role", found.role),
             text=parts.add("text", encoded(text)),
-            document=self._document_of(found, parts),
+            document=self._document_of(found, blocks, text, parts),
             source=self._place,
             extras=self._extras_of(found.extras, parts),
             redacted=parts.redacted,
         )
         self._append(fact, parts)
 
-    def _document_of(self, found: MessageFound, parts: Parts) -> Digest | None:
+    def _document_of(
+        self, found: MessageFound, blocks: Sequence[Json], text: str, parts: Parts
+    ) -> Digest | None:
         """The document of a message; None if the message is only its text."""
-        is_text = [{*one} for one in found.blocks] == [{"type", "text"}]
-        if not found.origin and is_text and found.blocks[0]["type"] == "text":
+        if not found.origin and len(blocks) == 1 and blocks[0] == text_block(text):
             return None
-        members: dict[str, object] = {"role": found.role, "blocks": found.blocks}
+        members: dict[str, object] = {"role": found.role, "blocks": blocks}
         if found.origin:
             members["origin"] = found.origin
         return parts.add("document", self._encode(members))
@@ -266,8 +297,10 @@ class Recording:
     def _extras_of(self, extras: Json, parts: Parts) -> Digest | None:
         return parts.add("extras", self._encode(dict(extras))) if extras else None
 
-    def _add_call(self, found: CallFound, *, is_made: bool) -> None:
-        name = (found.session, found.call_id)
+    def _add_call(
+        self, found: CallFound, session: str, message: str | None = None, position: int = 0
+    ) -> None:
+        is_made, name = self._begin_fact("calls"), (session, found.call_id)
         number, self._repeats[name] = self._repeats[name], self._repeats[name] + 1
         call_id = self._id("call", *name, *([str(number)] if number else []))
         parts = Parts(self._rules)
@@ -275,57 +308,60 @@ class Recording:
         self._waiting[name].append(_WaitingCall(call_id, tool_name, self._at, found.is_command))
         if not is_made:
             return
-        message = found.message
         fact = CallStarted(
-            session=self._session(found.session),
+            session=self._session(session),
             id=call_id,
             at=self._at,
             tool_name=tool_name,
             family="command" if found.is_command else "generic",
-            arguments=parts.add("arguments", encoded(found.arguments)),
+            arguments=parts.add("arguments", encoded(spelled(found.arguments))),
             policy=self._policy_digest,
             call_id=parts.clean_text("call_id", found.call_id),
-            message=None if message is None else self._id("message", found.session, message),
-            position=found.position,
+            message=None if message is None else self._id("message", session, message),
+            position=position,
             source=self._place,
             redacted=parts.redacted,
         )
         self._append(fact, parts, self._policy)
 
-    def _add_result(self, found: ResultFound, *, is_made: bool) -> None:
+    def _add_result(self, found: ResultFound) -> None:
+        if not isinstance(found.receipt, str):
+            found = found._replace(receipt=None)
         name = (found.session, found.call_id)
         waiting = self._waiting.get(name)
         call = waiting.popleft() if waiting else None
         is_receipt = call is None and found.output is None and found.receipt is not None
+        kind: str | None = "unpaired_results" if call is None else "results"
         if is_receipt and name in self._unseen:  # of a result that was found before
             call, ended = self._unseen.pop(name)
             found = ended._replace(at=found.at, receipt=found.receipt, extras=found.extras)
+            kind = None
         else:
-            self.counts["unpaired_results" if call is None else "results"] += 1
             self.results.add(name)
             if call is not None and found.receipt is None:
                 self._unseen[name] = call, found._replace(output=None)
-        if not is_made:
+        if not self._begin_fact(kind):
             return
         if call is None:
-            self._add_message(_unpaired(found, self._place.offset))
+            self._append_unpaired(found)
             return
         parts, output = Parts(self._rules), found.output
         streams = self._streams_of(found, call, parts)
         receipt = None if found.receipt is None else parts.add("receipt", encoded(found.receipt))
         document = _document(found, call, streams, parts)
-        status = found.exit_status if output is None else output.exit_status
+        status = exit_status_of(found.exit_status if output is None else output.exit_status)
+        is_error = found.failure is not None
         fact = CallEnded(
             session=self._session(found.session),
             id=call.id,
             at=max(self._at, call.at),
-            state=_STATES.get(found.kind, "error") if found.is_error else "success",
+            state=_STATES.get(found.failure, "error") if found.failure else "success",
             output=digest_of(document),
             streams=streams,
-            duration_ms=found.duration_ms,
-            error_kind=found.kind if found.is_error else None,
-            exit_status=None if found.is_error else status,
-            timed_out=False if call.is_command and document and not found.is_error else None,
+            duration_ms=milliseconds_of(found.duration_ms),
+            error_kind=found.failure,
+            exit_status=None if is_error else status,
+            timed_out=False if call.is_command and document and not is_error else None,
             source=self._place,
             receipt=receipt,
             extras=self._extras_of(found.extras, parts),
@@ -334,6 +370,18 @@ class Recording:
         parts.bodies.append(document)
         self._append(fact, parts)
 
+    def _append_unpaired(self, found: ResultFound) -> None:
+        """Append a result without a call as a message, so that it is not lost."""
+        block = {
+            "type": "tool_result",
+            "call_id": found.call_id,
+            "content": blocks_of(found.receipt),
+            **({"status": "error"} if found.failure else {}),
+        }
+        name = f"result/{found.call_id}/{self._place.offset}"
+        message = MessageFound(found.session, name, None, "tool", [], extras=found.extras)
+        self._append_message(message, [block])
+
     def _streams_of(
         self, found: ResultFound, call: _WaitingCall, parts: Parts
     ) -> tuple[StreamFact, ...]:
@@ -341,7 +389,11 @@ class Recording:
         output = found.output
         if output is None:
             return ()
-        streams = dict(output.streams)
+        streams = {
+            role: encoded(data) if isinstance(data, str) else data
+            for role, data in output.streams.items()
+            if isinstance(data, str | bytes)
+        }
         if output.structured is not None and not call.is_command:
             spelled = self._encode({"value": output.structured})
             streams["structured"] = spelled[len(b'{"value":') : -1]
@@ -370,23 +422,16 @@ class Recording:
         return keyed_id(kind, key if len(key) <= MAX_KEY_CHARS else digest_of(encoded(key)))
 
 
-def _time(spelled: object) -> datetime | None:
+def _time(given: object) -> datetime | None:
     """A time of the source; None for an impossible one."""
-    with suppress(ValueError, OverflowError):
-        at = datetime.fromisoformat(spelled if isinstance(spelled, str) else "")
-        at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    with suppress(ValueError, OverflowError, OSError):
+        if isinstance(given, int | float):
+            at = datetime.fromtimestamp(given, UTC)
+        else:
+            at = datetime.fromisoformat(given if isinstance(given, str) else "")
+            at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
         return at if at >= _EARLIEST else None
     return None
-
-
-def _unpaired(found: ResultFound, offset: int) -> MessageFound:
-    """A result without a call as a message, so that it is not lost."""
-    content = [{"type": "text", "text": found.receipt}] if found.receipt else []
-    block = {"type": "tool_result", "call_id": found.call_id, "content": content}
-    if found.is_error:
-        block["status"] = "error"
-    name = f"result/{found.call_id}/{offset}"
-    return MessageFound(found.session, name, found.at, "tool", [block], NOTHING, found.extras)
 
 
 def _document(
@@ -396,14 +441,16 @@ def _document(
     output = found.output
     if output is None and not found.message:
         return b""
-    if output is None or found.is_error:
+    if output is None or found.failure:
         # Redacted first: a secret that is cut would not be found.
         text = parts.clean_text("message", found.receipt or found.message)
-        return failure_document(call.tool_name, found.kind, text, streams)
-    if output.command is not None:
-        output = output._replace(command=parts.clean_text("command", output.command))
-    if output.cwd is not None:
-        output = output._replace(cwd=parts.clean_text("cwd", output.cwd))
+        return failure_document(call.tool_name, found.failure or FAILED, text, streams)
+    command, cwd = (
+        parts.clean_text(name, text) if isinstance(text, str) else None
+        for name, text in (("command", output.command), ("cwd", output.cwd))
+    )
+    status = exit_status_of(output.exit_status)
+    output = output._replace(command=command, cwd=cwd, exit_status=status)
     return success_document(call.tool_name, output, streams, is_command=call.is_command)
 
 

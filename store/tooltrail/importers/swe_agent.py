@@ -13,12 +13,10 @@ from typing import Any, Final
 
 from tooltrail.importers.blocks import (
     blocks_of,
-    command_block,
     milliseconds_of,
     named_texts,
     role_of,
     session_name,
-    spelled,
     text_of,
     without,
 )
@@ -26,17 +24,17 @@ from tooltrail.importers.events import (
     NOTHING,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
     OutputFound,
     ResultFound,
     SessionFound,
-    Skipped,
     list_of,
     object_of,
+    objects_of,
 )
-from tooltrail.importers.parts import encoded
 
 NAME: Final = "swe-agent"
 
@@ -62,31 +60,25 @@ _HAS_PLACE: Final = frozenset(
 def recognizes(value: Any) -> bool:
     """Whether a JSON value is a run of SWE-agent."""
     document = object_of(value)
-    history = list_of(document.get("history"))
-    return bool(history) and ("trajectory" in document or "agent" in object_of(history[0]))
+    history = objects_of(value, "history")
+    return bool(history) and ("trajectory" in document or "agent" in history[0])
 
 
-class Reader:
-    """Reads a document.
-
-    Args:
-        path: the file; its name is a part of the name of the session.
-    """
+class Reader(FileReader):
+    """Reads a document. The name of the file is a part of the name of the session."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._session = path.stem
+        super().__init__(path)
         self._origin: Json = NOTHING
-        self._cwd: str | None = None
+        self._cwd: Any = None
         self._waiting: list[tuple[CallFound, Json]] = []
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of one document."""
         value = object_of(line.value)
-        history = [*map(object_of, list_of(value.get("history")))]
-        steps = [*enumerate(map(object_of, list_of(value.get("trajectory"))))]
+        history = objects_of(value, "history")
+        steps = [*enumerate(objects_of(value, "trajectory"))]
         if not history and not steps:
-            yield Skipped(type(line.value).__name__, is_known=False)
             return
         config = _decoded(value.get("replay_config"))
         self._session = session_name(self._path, config, history[:3], steps[:1])
@@ -106,28 +98,23 @@ class Reader:
         yield from self._unseen()
 
     def _opening(self, value: Json, config: Json) -> SessionFound:
-        agent, environment = object_of(config.get("agent")), object_of(config.get("env"))
-        model = named_texts(object_of(agent.get("model")), {"model": "name"})
-        self._origin = {"wire_format": NAME, **model} if model else NOTHING
-        problem = object_of(config.get("problem_statement"))
-        repository = object_of(environment.get("repo"))
-        deployment = object_of(environment.get("deployment"))
-        return SessionFound(
-            self._session,
-            None,
-            agent=NAME,
-            title=named_texts(problem, {"title": "id"}).get("title"),
-            environment={
-                **named_texts(value, {"environment": "environment"}),
-                **named_texts(repository, {"base_commit": "base_commit", "url": "github_url"}),
-                **named_texts(deployment, {"image": "image"}),
-            },
-        )
+        named = named_texts(object_of(config, "agent", "model"), {"model": "name"})
+        self._origin = {"wire_format": NAME, **named} if named else NOTHING
+        about = {
+            **value,
+            **object_of(config, "env", "repo"),
+            **object_of(config, "env", "deployment"),
+        }
+        names = ("environment", "base_commit", "image")
+        where = {**{one: one for one in names}, "url": "github_url"}
+        environment = named_texts(about, where)
+        title = object_of(config, "problem_statement").get("id")
+        return SessionFound(self._session, None, NAME, None, title, environment)
 
     def _message(self, name: str, message: Json) -> Iterator[Event]:
         """A message of someone else than the model; the first after a call is its result."""
         content, extras = message.get("content"), without(message, _HAS_PLACE)
-        ids = list_of(message.get("tool_call_ids"))
+        ids = list_of(message, "tool_call_ids")
         is_demo = message.get("is_demo") is True
         for number, (call, step) in enumerate(self._waiting):
             if not is_demo and (not ids or call.call_id in ids):
@@ -145,36 +132,11 @@ class Reader:
 
     def _answer(self, name: str, message: Json, step: Json) -> Iterator[Event]:
         yield from self._unseen()
-        calls = [*self._calls(name, message)]
-        yield MessageFound(
-            self._session,
-            name,
-            None,
-            "assistant",
-            [*blocks_of(message.get("content")), *map(command_block, calls)],
-            self._origin,
-            without(message, _HAS_PLACE),
-        )
-        yield from calls
-        self._waiting = [(one, NOTHING if one.position else step) for one in calls]
-
-    def _calls(self, name: str, message: Json) -> Iterator[CallFound]:
-        action, functions = message.get("action"), list_of(message.get("tool_calls"))
-        for position, one in enumerate(map(object_of, functions)):
-            function, call_id = object_of(one.get("function")), one.get("id")
-            yield CallFound(
-                self._session,
-                str(call_id or f"{name}/{position}"),
-                None,
-                str(function.get("name")),
-                spelled(function.get("arguments")),
-                name,
-                position,
-                is_command=True,
-            )
-        if not functions and isinstance(action, str) and action.strip() not in _NO_COMMANDS:
-            call_id = f"{name}/0"
-            yield CallFound(self._session, call_id, None, _TOOL, action, name, is_command=True)
+        calls = [*_calls(name, message)]
+        blocks: list[Json | CallFound] = [*blocks_of(message.get("content")), *calls]
+        extras = without(message, _HAS_PLACE)
+        yield MessageFound(self._session, name, None, "assistant", blocks, self._origin, extras)
+        self._waiting = [(one, step if n == 0 else NOTHING) for n, one in enumerate(calls)]
 
     def _unseen(self) -> Iterator[Event]:
         """The results of steps that no message shows."""
@@ -186,13 +148,12 @@ class Reader:
     def _result(
         self, call: CallFound, step: Json, receipt: str | None, extras: Json
     ) -> ResultFound:
-        observed, cwd = step.get("observation"), self._cwd
-        output = None
+        observed, output = step.get("observation"), None
         if isinstance(observed, str):
             command = str(step.get("action"))
-            output = OutputFound({"combined": encoded(observed)}, command=command, cwd=cwd)
+            output = OutputFound({"combined": observed}, command=command, cwd=self._cwd)
         state = _decoded(step.get("state"))
-        self._cwd = named_texts(state, {"cwd": "working_dir"}).get("cwd")
+        self._cwd = state.get("working_dir")
         text = observed if isinstance(observed, str) else receipt or ""
         return ResultFound(
             self._session,
@@ -200,11 +161,19 @@ class Reader:
             None,
             receipt,
             output,
-            is_error=_TIMED_OUT.match(text) is not None,
-            kind="tool_timed_out",
-            duration_ms=milliseconds_of(step.get("execution_time"), 1000),
-            extras={**extras, **({"state": state} if state else {})},
+            "tool_timed_out" if _TIMED_OUT.match(text) else None,
+            milliseconds_of(step.get("execution_time"), 1000),
+            {**extras, **({"state": state} if state else {})},
         )
+
+
+def _calls(name: str, message: Json) -> Iterator[CallFound]:
+    action, functions = message.get("action"), objects_of(message, "tool_calls")
+    for position, one in enumerate(functions):
+        function, call_id = object_of(one, "function"), str(one.get("id") or f"{name}/{position}")
+        yield CallFound(call_id, str(function.get("name")), function.get("arguments"), True)
+    if not functions and isinstance(action, str) and action.strip() not in _NO_COMMANDS:
+        yield CallFound(f"{name}/0", _TOOL, action, True, more={"kind": "custom"})
 
 
 def _is_of(step: Json, message: Json) -> bool:

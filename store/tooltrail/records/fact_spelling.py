@@ -124,7 +124,7 @@ def _write(value: object) -> Members:
     return {
         name: write(member)
         for (name, default, write), member in zip(shape, values_of(value), strict=True)
-        if default is _REQUIRED or member != default
+        if default is _REQUIRED or (member is not default and member != default)
     }
 
 

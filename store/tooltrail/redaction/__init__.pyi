@@ -1,5 +1,6 @@
+from .credentials import Rule
 from .redactor import Finding, Redacted, StreamRedactor, redact, redact_json, redactions
-from .rules import Rule, RuleSet, default_rules
+from .rules import RuleSet, default_rules
 
 __all__ = [
     "Finding",

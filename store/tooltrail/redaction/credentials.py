@@ -8,26 +8,30 @@ the most users, and name a marker for nearly each format.
 
 from typing import Final, NamedTuple
 
+MOST_OF_PATTERN: Final = 4096
+"""Longest secret in bytes that a pattern of the user finds."""
 
-class Format(NamedTuple):
-    """One credential format.
+
+class Rule(NamedTuple):
+    """One kind of secret.
 
     Attributes:
-        rule: name of the rule; a replaced secret shows it.
-        markers: texts of which each secret has one.
-        pattern: regular expression for the marker and the bytes around it. The group `secret` is
-            replaced; without that group, the complete match.
+        name: name of the rule; a replaced secret shows it.
+        pattern: regular expression for the secret with the bytes around it. The group `secret` is
+            replaced; without that group, the complete match. It is compiled when it is needed.
+        markers: byte strings of which each match has one; empty if the pattern is searched for
+            itself, which is slow.
         most: the longest match in bytes.
         distances: the possible numbers of bytes between the beginning of a match and its marker.
-        is_multiline: whether a match may hold a newline.
+        is_multiline: whether a match may hold a newline. A marker with a newline needs it.
     """
 
-    rule: str
-    markers: tuple[str, ...]
-    pattern: str
-    most: int = 300
+    name: str
+    pattern: bytes
+    markers: tuple[bytes, ...] = ()
+    most: int = MOST_OF_PATTERN
     distances: tuple[int, ...] = (0,)
-    is_multiline: bool = False
+    is_multiline: bool = True
 
 
 _WORD: Final = "[A-Za-z0-9_-]"
@@ -51,23 +55,37 @@ _KEY_SPACE: Final = r"""(?:[\s"',+]|\\+[nrt])"""
 may be missing, as in the first lines of a file."""
 
 
-def _prefixed(rule: str, prefixes: str, rest: str, most: int = 300) -> Format:
+def _format(
+    name: str,
+    markers: tuple[str, ...],
+    pattern: str,
+    most: int = 300,
+    distances: tuple[int, ...] = (0,),
+    *,
+    is_multiline: bool = False,
+) -> Rule:
+    """A credential format, in text."""
+    spelled = tuple(one.encode() for one in markers)
+    return Rule(name, pattern.encode(), spelled, most, distances, is_multiline)
+
+
+def _prefixed(name: str, prefixes: str, rest: str, most: int = 300) -> Rule:
     """A token that begins with one of some prefixes, which are separated by spaces."""
     markers = tuple(prefixes.split())
     choices = "|".join(one.replace(".", r"\.") for one in markers)
-    return Format(rule, markers, f"{_BEGIN}(?:{choices}){rest}{_END}", most)
+    return _format(name, markers, f"{_BEGIN}(?:{choices}){rest}{_END}", most)
 
 
-FORMATS: Final = (
+RULES: Final = (
     # Clouds.
     _prefixed("aws-access-key-id", "AKIA ASIA ABIA ACCA", "[A-Z2-7]{16}"),
-    Format(
+    _format(
         "aws-secret-access-key",
         ("ecret_access_key", "ECRET_ACCESS_KEY", "ecretAccessKey"),
         rf"(?i:ecret_?access_?key){_BETWEEN}(?P<secret>(?:[A-Za-z0-9+]|\\?/){{40}})(?![A-Za-z0-9/+=])",
     ),
-    Format("azure-storage-key", ("AccountKey=",), "AccountKey=(?P<secret>[A-Za-z0-9+/]{86}==)"),
-    Format(
+    _format("azure-storage-key", ("AccountKey=",), "AccountKey=(?P<secret>[A-Za-z0-9+/]{86}==)"),
+    _format(
         "azure-client-secret",
         ("Q~",),
         rf"{_BEGIN}[A-Za-z0-9_~.]{{3}}[0-9]Q~[A-Za-z0-9_~.-]{{31,34}}(?![A-Za-z0-9_~.-])",
@@ -87,7 +105,7 @@ FORMATS: Final = (
     _prefixed("netlify-token", "nfp_", f"{_ALNUM}{{36}}"),
     _prefixed("databricks-token", "dapi", f"{_HEX}{{32}}(?:-[0-9])?"),
     _prefixed("vault-token", "hvs. hvb.", f"{_WORD}{{24,300}}", 320),
-    Format(
+    _format(
         "terraform-token",
         (".atlasv1.",),
         rf"{_BEGIN}{_ALNUM}{{14}}\.atlasv1\.[A-Za-z0-9_=-]{{60,70}}{_END}",
@@ -132,17 +150,17 @@ FORMATS: Final = (
         "slack-token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.", "[A-Za-z0-9.-]{10,250}"
     ),
     _prefixed("slack-app-token", "xapp-", f"[0-9]-[A-Z0-9]+-[0-9]+-{_HEX}{{20,100}}"),
-    Format(
+    _format(
         "slack-webhook",
         ("hooks.slack.com/",),
         r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9+/_-]{40,100})",
     ),
-    Format(
+    _format(
         "discord-webhook",
         ("/api/webhooks/",),
         f"/api/webhooks/[0-9]{{17,20}}/(?P<secret>{_WORD}{{60,90}})",
     ),
-    Format(
+    _format(
         "telegram-token",
         (":AA",),
         f"{_BEGIN}[0-9]{{8,10}}:AA{_WORD}{{33}}{_END}",
@@ -172,7 +190,7 @@ FORMATS: Final = (
         rf"{_WORD}{{10,2000}}\.eyJ{_WORD}{{10,4000}}\.{_WORD}{{20,1000}}",
         7168,
     ),
-    Format(
+    _format(
         "private-key",
         ("-----BEGIN ",),
         rf"-----BEGIN {_KEY_LABEL}(?=[\s\S]{{0,400}}?[A-Za-z0-9+/=]{{40}})"
@@ -183,14 +201,14 @@ FORMATS: Final = (
         is_multiline=True,
     ),
     _prefixed("age-key", "AGE-SECRET-KEY-1", "[02-9AC-HJ-NP-Z]{58}"),
-    Format(
+    _format(
         "authorization-header",
         ("uthorization", "UTHORIZATION"),
         rf"(?i:uthorization){_BETWEEN}(?i:Bearer|Basic|Token){_BETWEEN}"
         r"(?P<secret>[A-Za-z0-9._~+/=-]{16,4000})",
         4096,
     ),
-    Format(
+    _format(
         "url-password",
         ("://",),
         r"""://[^\s/:@"'<>\\{}$`]{0,100}:(?P<secret>[^\s/:@"'<>\\{}$`]{3,200})@[A-Za-z0-9\[]""",

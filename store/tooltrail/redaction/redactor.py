@@ -8,7 +8,8 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from tooltrail.records.facts import RedactionFact
-from tooltrail.redaction.rules import Rule, RuleSet
+from tooltrail.redaction.credentials import Rule
+from tooltrail.redaction.rules import RuleSet
 
 _END_BYTES: Final = 64
 """Bytes that decide how a match of several lines ends: the last line of a private key."""

@@ -4,16 +4,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.redaction.credentials import FORMATS
+from tooltrail.redaction.credentials import RULES, Rule
 
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
-
-MOST_OF_PATTERN: Final = 4096
-"""Longest secret in bytes that a pattern of the user finds."""
 
 LEAST_OF_VALUE: Final = 8
 """Shortest value in bytes that is replaced wherever it occurs. A shorter one would hit words."""
@@ -22,28 +19,6 @@ _NAME: Final = r"[a-z0-9][a-z0-9-]{0,63}"
 _SHORT_BYTES: Final = 8 << 10
 """Bytes in which each marker is searched for by itself as long as there is no automaton: making one
 takes longer."""
-
-
-class Rule(NamedTuple):
-    """One kind of secret.
-
-    Attributes:
-        name: name of the rule; a replaced secret shows it.
-        pattern: regular expression for the secret with the bytes around it. The group `secret` is
-            replaced; without that group, the complete match. It is compiled when it is needed.
-        markers: byte strings of which each match has one; empty if the pattern is searched for
-            itself, which is slow.
-        most: the longest match in bytes.
-        distances: the possible numbers of bytes between the beginning of a match and its marker.
-        is_multiline: whether a match may hold a newline. A marker with a newline needs it.
-    """
-
-    name: str
-    pattern: bytes
-    markers: tuple[bytes, ...] = ()
-    most: int = MOST_OF_PATTERN
-    distances: tuple[int, ...] = (0,)
-    is_multiline: bool = True
 
 
 class RuleSet:
@@ -132,17 +107,7 @@ class RuleSet:
 @cache
 def default_rules() -> RuleSet:
     """The rules for all well-known credential formats."""
-    return RuleSet(
-        Rule(
-            one.rule,
-            one.pattern.encode(),
-            tuple(marker.encode() for marker in one.markers),
-            one.most,
-            one.distances,
-            one.is_multiline,
-        )
-        for one in FORMATS
-    )
+    return RuleSet(RULES)
 
 
 def _rule_of_pattern(name: str, text: str) -> Rule:
