@@ -31,6 +31,35 @@ Members = Mapping[str, Callable[[Any], object]]
 """The names of the fields of a record, and a function per field that reads it from a value."""
 
 
+class ProgressLine:
+    """A line about the progress of a command on the terminal of stderr, drawn again and again.
+
+    All other output erases the line first.
+    """
+
+    def __init__(self) -> None:
+        self._is_drawn = False
+
+    def draw(self, text: str) -> None:
+        """Replace the line."""
+        self._write(text)
+        self._is_drawn = True
+
+    def erase(self) -> None:
+        """Erase the line if there is one."""
+        if self._is_drawn:
+            self._write("")
+            self._is_drawn = False
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):
+            sys.stderr.write(f"\r{text}\x1b[K")
+            sys.stderr.flush()
+
+
+PROGRESS_LINE = ProgressLine()
+
+
 def say(message: str) -> None:
     """Print a message for people on stderr, safe for a terminal; see `on_terminal`.
 
@@ -40,6 +69,7 @@ def say(message: str) -> None:
     finish = getattr(sys.stdout, "finish", None)
     if finish is not None:
         finish()  # a message in the middle of a pager would be lost
+    PROGRESS_LINE.erase()
     with suppress(OSError):
         sys.stderr.write(f"{on_terminal(_pasteable(message))}\n")
         sys.stderr.flush()
@@ -78,6 +108,7 @@ def write_bytes(data: bytes) -> None:
         BrokenPipeError: the reader has closed the pipe.
         UnavailableError: the bytes cannot be written, for example on a full disk.
     """
+    PROGRESS_LINE.erase()
     with _writing("standard output"):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -103,6 +134,7 @@ def write_block(target: BinaryIO, block: bytes) -> None:
     if target.isatty() and not _is_raw():
         text = on_terminal(block.decode("utf-8", "backslashreplace"))
         block = text.encode("utf-8", "backslashreplace")
+    PROGRESS_LINE.erase()
     with _writing("the output"):
         target.write(block)
         target.flush()
