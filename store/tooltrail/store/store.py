@@ -77,7 +77,8 @@ class Store:
         database: the database of the store.
         spool: folder of the journal and of output that is being captured.
         settings: the arguments of `open_store`.
-        on_ingested: called after each ingested batch with the number of facts of this run so far.
+        on_ingested: called after each ingested batch with the number of facts of this run so far;
+            set before the store is read.
     """
 
     def __init__(self, database: Database, spool: Path, settings: Settings) -> None:
@@ -236,7 +237,7 @@ class Store:
             follow=lambda: try_to_fill_index(
                 self.database, lambda: self.archive, least=LEAST_ENTRIES
             ),
-            on_progress=lambda count: self.on_ingested(count),
+            on_progress=self.on_ingested,
         )
 
     def _catch_up(self) -> TooltrailError | None:
