@@ -1,28 +1,16 @@
 """The audit guide prints what it says, and its answers are those of plain SQL."""
 
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
-from tests.support.audit_guide import PAGE, SECRET, examples, printed_by, record_story
+from tests.support.audit_guide import PAGE, SECRET, examples, printed_by
 from tests.support.cli import Cli
 
 from tooltrail.store.engines.sqlite_library import sqlite3
 
 IDS = "SELECT call_id FROM v_invocations"
-
-
-@pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
-    folder = tmp_path_factory.mktemp("story")
-    with patch.dict(os.environ, {"TZ": "UTC", "COLUMNS": "100"}):
-        cli = Cli(str(folder / "trail.db"))
-        record_story(cli)
-        yield cli
 
 
 @pytest.mark.parametrize(("command", "printed"), examples())

@@ -120,6 +120,7 @@ time_option = click.option(
 count_option = click.option(
     "-n",
     "count",
+    metavar="N",
     type=click.IntRange(min=0),
     default=20,
     show_default=True,

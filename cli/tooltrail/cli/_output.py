@@ -76,14 +76,20 @@ def say(message: str) -> None:
 
 
 def _pasteable(message: str) -> str:
-    """Add the named store of this command line to each `tooltrail …` command in a message.
-
-    A URL is left out, since a message never shows a password.
-    """
+    """Add the named store of this command line to each `tooltrail …` command in a message."""
     if _HINT not in message:
         return message
     import shlex  # noqa: PLC0415  few messages name a command
 
+    named = shlex.join(named_store())
+    return message.replace(_HINT, f"{_HINT}{named} " if named else _HINT)
+
+
+def named_store() -> list[str]:
+    """The options of this command line that name the store, for a command that works when pasted.
+
+    A URL is left out, since a message never shows a password.
+    """
     given: dict[str, str] = {}
     for word, following in pairwise([*sys.argv[1:], ""]):
         name, separator, value = word.partition("=")
@@ -91,9 +97,8 @@ def _pasteable(message: str) -> str:
             break
         if name in ("--db", "--artifacts", "--spool"):
             given[name] = value if separator else following
-    named = [[name, value] for name, value in given.items() if value and "://" not in value]
-    store = "".join(f"{shlex.join(one)} " for one in named)
-    return message.replace(_HINT, f"{_HINT}{store}")
+    named = ([name, value] for name, value in given.items() if value and "://" not in value)
+    return [*chain.from_iterable(named)]
 
 
 def write(text: str) -> None:

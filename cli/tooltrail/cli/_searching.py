@@ -9,9 +9,9 @@ from itertools import islice
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._location import Location, default_database
+from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import interruptible, progress_bar
-from tooltrail.cli._output import Listing, attributes, counted, printable, say, write
+from tooltrail.cli._output import Listing, attributes, counted, named_store, printable, say, write
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import RED, colour_of_outcome, coloured
 from tooltrail.cli._times import shown_in_list
@@ -28,7 +28,7 @@ from tooltrail.store.search.queries import (
     WordQuery,
 )
 from tooltrail.store.search.searching import Hit, Search
-from tooltrail.store.search.texts import EDGE_BYTES, WHOLE_BYTES
+from tooltrail.store.search.texts import WHOLE_BYTES
 from tooltrail.store.search.words import phrases_of
 from tooltrail.store.store import Store
 
@@ -124,7 +124,7 @@ def print_hits(
             hits = _Counted(_page(search, count, rank=rank))
             if count:  # without a limit, hits are printed when they are found, and not kept
                 hits.keep()
-        _print(location, hits, output, utc=utc)
+        _print(hits, output, utc=utc)
         return _report(store, search, hits, is_cut=hits.number == count, rank=rank)
 
 
@@ -191,8 +191,8 @@ class _Counted:
             yield hit
 
 
-def _print(location: Location, hits: _Counted, output: Listing, *, utc: bool) -> None:
-    named = () if location.database == default_database() else ("--db", location.database)
+def _print(hits: _Counted, output: Listing, *, utc: bool) -> None:
+    named = named_store()
     members: dict[str, Callable[[Hit], object]] = {
         **attributes("kind", "id", "session_id", "seq", "at", "name", "outcome", "title"),
         **{name: _of_first(name) for name in ("line", "offset", "text", "before", "after")},
@@ -276,10 +276,8 @@ def _report(store: Store, search: Search, hits: _Counted, *, is_cut: bool, rank:
         more = "" if rank else f", --cursor {hits.last.cursor} for the next"
         say(f"first {hits.number:,} listed; -n 0 for all{more}")
     if isinstance(search.query, WordQuery) and _has_long_streams(store):
-        say(
-            f"words were searched in the first and last {EDGE_BYTES // 1024} KiB of streams of more"
-            f" than {WHOLE_BYTES // 1024} KiB; --literal and --regex search all of them"
-        )
+        whole = WHOLE_BYTES // 1024
+        say(f"only the ends of streams above {whole} KiB were searched; --literal searches all")
     for reason in search.unread[:_MOST_REASONS]:
         say(f"tooltrail: not searched: {reason}")
     if len(search.unread) > _MOST_REASONS:
