@@ -63,7 +63,7 @@ def _line(kind: str, content: Any, n: int, **more: Any) -> dict[str, Any]:
 
 
 def record_story(cli: Cli) -> None:
-    """Import the story into a store."""
+    """Import the story into a store, ingest it, and fill the index of words."""
     folder = Path(cli.database).parent / "projects"
     folder.mkdir(parents=True)
     write_lines(folder / "9b138c7e.jsonl", lines_of_story())
@@ -71,6 +71,7 @@ def record_story(cli: Cli) -> None:
     helpers.mkdir(parents=True)
     write_lines(helpers / "agent-reviewer.jsonl", lines_of_helper())
     cli.ok("import", str(folder))
+    cli.ok("db", "index", "--on")
 
 
 def examples() -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
-"""What a person sees of the made-up project of the audit guide, on terminals of two widths.
+r"""What a person sees of the made-up project of the audit guide, on terminals of two widths.
 
 `python -m tests.support.screens` writes the golden files in tests/cli/screens; a test compares
-them. Look at a changed screen as a person would before you commit it. In the files, `\\e` is the
+them. Look at a changed screen as a person would before you commit it. In the files, `\e` is the
 control character escape.
 """
 

@@ -226,8 +226,10 @@ def _block(hit: Hit, named: Sequence[str], *, utc: bool) -> Iterator[str]:
         if place.text.strip() in seen or len(seen) == _MOST_PLACES:
             continue
         seen.add(place.text.strip())
-        where = f"  {printable(place.name)}, line {place.line:,}, byte {place.offset:,}"
-        yield f"{where}:  {shlex.join(command_of(hit, place, named))}\n"
+        where = f"  {printable(place.name)}, line {place.line:,}, byte {place.offset:,}:"
+        command = shlex.join(command_of(hit, place, named))
+        gap = "  " if len(where) + 2 + len(command) <= _room() else "\n" + " " * _INDENT
+        yield f"{where}{gap}{command}\n"
         yield from (f"    {_cut(line)}\n" for line in place.before)
         yield f"    {_marked(place)}\n"
         yield from (f"    {_cut(line)}\n" for line in place.after)
