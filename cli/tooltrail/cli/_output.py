@@ -22,6 +22,7 @@ _HINT = "`tooltrail "
 """Begins a command in a message."""
 
 _BLOCK = 1 << 20
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _DIGEST_CHARS = 19
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -120,6 +121,11 @@ def write_bytes(data: bytes) -> None:
         sys.stdout.buffer.flush()
 
 
+def write_recorded(text: str) -> None:
+    """Write text that was recorded to stdout; see `write_block`."""
+    write_block(sys.stdout.buffer, text.encode("utf-8", "backslashreplace"))
+
+
 def copy_stream(source: BinaryIO, target: BinaryIO) -> None:
     """Copy recorded bytes with constant memory; see `write_block`."""
     copy_blocks(iter(lambda: source.read(_BLOCK), b""), target)
@@ -209,7 +215,8 @@ class Listing(NamedTuple):
         names = list(members) if self.fields is None else _chosen(members, self.fields)
         rows = ({**version, **{name: members[name](one) for name in names}} for one in values)
         if self.style == "csv":
-            _write_in_blocks(_csv(rows, [*version, *names]))
+            lines = _csv(rows, [*version, *names])
+            _write_in_blocks(map(on_terminal, lines) if sys.stdout.isatty() else lines)
         elif self.style == "ndjson":
             _write_in_blocks(f"{json_of(row)}\n" for row in rows)
         else:
@@ -333,8 +340,11 @@ def _chosen(names: Iterable[str], fields: str) -> list[str]:
 
 
 def json_of(row: Record) -> str:
-    """A record as JSON on one line."""
-    return json.dumps(row, ensure_ascii=False, default=_plain)
+    """A record as JSON on one line, with escapes for characters that a terminal may obey."""
+    text = json.dumps(row, ensure_ascii=False, default=_plain)
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
 
 
 def _csv(rows: Iterable[Record], header: Sequence[str]) -> Iterator[str]:
@@ -352,6 +362,9 @@ def _csv(rows: Iterable[Record], header: Sequence[str]) -> Iterator[str]:
 
 
 def _cell_value(value: object) -> object:
+    """A cell of CSV. A text that a spreadsheet would run as a formula gets a leading apostrophe."""
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, default=_plain)
     return value if value is None or isinstance(value, str | int | float) else _plain(value)
