@@ -8,6 +8,7 @@ control character escape.
 import os
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -28,7 +29,7 @@ COMMANDS = (
 )
 _FOLDER = Path(__file__).parents[1] / "cli" / "screens"
 
-_CHANGING = {
+_CHANGING: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"SQLite [\d.]+, revision \d+": "SQLite 3.0.0, revision 0000",
     r"(?m)^(created +).*": r"\g<1>2026-03-25 02:18:00",
     r"\d+ rules": "1 rules",
