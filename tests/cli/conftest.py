@@ -1,9 +1,13 @@
 """Fresh stores with a command line pointed at them."""
 
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from tests.support.audit_guide import record_story
 from tests.support.cli import Cli
 
 from tooltrail.store import create_store
@@ -29,6 +33,16 @@ def cli(empty_store: Path, tmp_path: Path) -> Cli:
     """The command line of a fresh SQLite store."""
     shutil.copytree(empty_store, tmp_path / "store")
     return Cli(str(tmp_path / "store" / "trail.db"))
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+    """The command line of a store with the made-up project of the audit guide."""
+    folder = tmp_path_factory.mktemp("story")
+    with patch.dict(os.environ, {"TZ": "UTC", "COLUMNS": "100"}):
+        cli = Cli(str(folder / "trail.db"))
+        record_story(cli)
+        yield cli
 
 
 @pytest.fixture

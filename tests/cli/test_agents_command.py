@@ -48,6 +48,14 @@ def run(cli: Cli, provider: ScriptedProvider, *script: Step, more: tuple[str, ..
     return cli.run("agents", "run", REVIEWER, "--task", "Look.", *url, *more)
 
 
+def test_a_file_name_drives_no_terminal_and_begins_no_line(cli: Cli) -> None:
+    cli.folder.joinpath("a\x1b[2J\u202e\nb.yml").write_text("id: a\n")
+    ended = cli.run("agents", "check", str(cli.folder))
+    assert ended.code == 1
+    assert (lines := ended.message.splitlines())
+    assert all(line.startswith(f"{cli.folder}/a\ufffd[2J\ufffd\ufffdb.yml:") for line in lines)
+
+
 def test_the_examples_check(cli: Cli) -> None:
     ended = cli.ok("agents", "check", str(EXAMPLES))
     header, *rows = ended.lines

@@ -1,5 +1,6 @@
 """Bad input: one sentence, the documented exit code, no traceback, and nothing is lost."""
 
+import os
 import random
 import stat
 import subprocess
@@ -109,6 +110,17 @@ def test_a_database_that_cannot_be_is_wrong_usage(nowhere: Cli, url: str, code: 
     assert "pw" not in ended.sentence
 
 
+@pytest.mark.parametrize("odd", ["pipe", "/dev/zero"])
+def test_an_odd_file_gives_one_sentence_at_once(cli: Cli, odd: str) -> None:
+    os.mkfifo(cli.folder / "pipe")
+    path = str(cli.folder / odd)
+    sentence = "not a regular file"
+    assert cli.exec("--policy", path, "--", "true").usage_error.endswith(sentence)
+    assert sentence in cli.run("log", "--db", path).sentence
+    cli.environment["TOOLTRAIL_REDACTION"] = path
+    assert cli.exec("--", "true").sentence.endswith(sentence)
+
+
 # Damaged databases
 
 
@@ -120,7 +132,7 @@ def test_a_file_that_is_no_database_is_damage_and_left_as_it_is(
     nowhere.folder.mkdir()
     garbage = beginning + random.Random(4).randbytes(20_000)
     Path(nowhere.database).write_bytes(garbage)
-    damage = f"database {nowhere.database} is damaged: "
+    damage = f"{nowhere.database} is not an SQLite database, or its beginning is damaged"
     if command == "db check":
         # To this one the damage is not what keeps it from answering, but the answer.
         assert nowhere.run("db", "check").text.startswith(damage)

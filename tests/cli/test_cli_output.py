@@ -386,6 +386,13 @@ def test_a_command_in_the_background_goes_on_ignoring_ctrl_c(cli: Cli) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
+def test_no_text_in_csv_is_a_formula(cli: Cli, formula: str) -> None:
+    cli.ok("session", "open", "--title", formula)
+    table = cli.ok("session", "ls", "--csv", "--fields", "invocation_count,title").text
+    assert [*csv.reader(table.splitlines())][1:] == [["0", f"'{formula}"]]
+
+
 def test_recorded_bytes_drive_no_terminal_unless_raw_is_given(cli: Cli) -> None:
     wild = b"\x1b]52;c;aGk=\x07 \xe2\x80\xae\tok \xff\n"
     with cli.open() as store, store.open_session() as session:
@@ -398,5 +405,9 @@ def test_recorded_bytes_drive_no_terminal_unless_raw_is_given(cli: Cli) -> None:
         seen = on_a_terminal(cli, *arguments, columns=80)
         assert seen == "\ufffd]52;c;aGk=\ufffd \ufffd\tok \\xff\n"
         assert cli.program(*arguments).stdout == wild
+    for style in ("--json", "--ndjson", "--csv"):
+        seen = on_a_terminal(cli, "search", "ok", style, columns=80)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", seen)
+        assert ("\\u202e" in seen) == (style != "--csv")
     raw = on_a_terminal(cli, "show", "--raw", "--stream", "stdout", columns=80)
     assert raw.encode("utf-8", "surrogateescape") == wild

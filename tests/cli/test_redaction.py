@@ -193,7 +193,7 @@ def test_the_record_says_that_redaction_was_off(cli: Cli) -> None:
     cli.exec("--", "true")
     (status,) = cli.ok("status", "--json").records
     assert status["not_redacted_sessions"] == 2
-    assert "off in 2 of the newest 1,000 sessions" in cli.ok("status").text
+    assert "off in 2 of the newest 3 sessions" in cli.ok("status").text
     shown = [
         json.loads(cli.ok("transcript", one["id"], "--format", "json").text)["session"]
         for one in cli.ok("session", "ls", "--json").records

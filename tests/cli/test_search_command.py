@@ -92,7 +92,7 @@ def test_filters_and_rank(recorded: Cli) -> None:
 def test_long_streams_are_mentioned(recorded: Cli) -> None:
     ended = recorded.run("search", "010000")
     assert ended.code == 3
-    assert "--literal and --regex search all" in ended.message
+    assert "--literal searches all" in ended.message
 
 
 def test_what_cannot_be_searched_is_explained(recorded: Cli) -> None:

@@ -20,7 +20,7 @@ def test_a_session_is_opened_listed_and_closed(cli: Cli) -> None:
         session.start(ToolCall(tool_name="Bash"))
         header, row = cli.ok("session", "ls", "--utc").lines
     assert header.split() == ["SESSION", "OPENED", "CLOSED", "CALLS", "OPEN", "AGENT", "TITLE"]
-    assert row.startswith(name)
+    assert row.startswith(f"{name[-8:]}  ")
     assert row.split()[3:] == ["2", "1", "Ada", "nightly", "build"]
     closed = cli.ok("session", "close", name[-6:])
     assert (closed.text, closed.message) == ("", f"closed session {name}\n")

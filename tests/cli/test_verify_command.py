@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.support.altering import alter
-from tests.support.cli import Cli
+from tests.support.cli import Cli, on_a_terminal
 from tests.support.recording import fail_tool, run_command, run_tool
 from tests.support.rewording import reworded
 from tests.support.sinks import retold
@@ -72,6 +72,20 @@ def test_a_message_that_was_altered_has_a_line(cli: Cli) -> None:
     assert line.startswith("damage ")
     assert str(altered) in line
     assert "role" in line
+
+
+def test_a_bar_on_a_terminal_is_erased_before_each_line(cli: Cli) -> None:
+    with cli.open() as store:
+        altered = store.open_session().message(Message.of("user", "no, stop"))
+    with cli.open() as store:
+        store.ingest()
+        alter(store, "UPDATE messages SET role = 'system'")
+    seen = on_a_terminal(cli, "verify", "--receipts", columns=200, code=1)
+    assert "checking  ░" in seen
+    line, totals = (left.rpartition("\r\x1b[K")[2] for left in seen.rstrip().split("\n"))
+    assert line.startswith("damage ")
+    assert line.endswith(f"of message {altered} is not what its fact says")
+    assert totals.startswith("compared ")
 
 
 def test_with_receipts_what_would_be_worded_otherwise_is_incomplete(

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.importers.sources import claude_line, write_lines
+from tests.support.cli import Cli
 
 LOG = "".join(f"compiling module {n:04}\n" for n in range(1, 4000)) + "error: missing ';'\n"
 SECRET = "ghp_" + "a1" * 18
@@ -48,6 +49,14 @@ def lines_of_helper() -> Iterator[dict[str, Any]]:
 def _line(kind: str, content: Any, n: int, **more: Any) -> dict[str, Any]:
     line = claude_line(kind, content, n, **more)
     return {**line, "sessionId": "9b138c7e", "cwd": "/home/you/app", "userType": "external"}
+
+
+def record_story(cli: Cli) -> None:
+    """Import the story into a store, ingest it, and fill the index of words."""
+    folder = Path(cli.database).parent / "projects"
+    write_story(folder)
+    cli.ok("import", str(folder))
+    cli.ok("db", "index", "--on")
 
 
 def write_story(folder: Path) -> None:

@@ -13,7 +13,15 @@ from tooltrail.agents import (
     QuestionFailed,
     RunEvent,
 )
-from tooltrail.cli._output import Record, counted, duration_of, print_array, printable, say, write
+from tooltrail.cli._output import (
+    Record,
+    counted,
+    duration_of,
+    print_array,
+    printable,
+    say,
+    write_recorded,
+)
 from tooltrail.records import LegEnded, LegStarted
 from tooltrail.store import Finished
 
@@ -102,9 +110,9 @@ def print_run(run: AgentRun, *, as_json: bool) -> None:
     if as_json:
         print_array([run_record(run)])
     elif run.outcome == "answered":
-        write(f"{run.value}\n")
+        write_recorded(f"{run.value}\n")
     elif run.is_success:
-        write(json.dumps(run.value, ensure_ascii=False, indent=2) + "\n")
+        write_recorded(json.dumps(run.value, ensure_ascii=False, indent=2) + "\n")
 
 
 def run_record(run: AgentRun) -> Record:

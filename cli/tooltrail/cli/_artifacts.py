@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from tooltrail.artifacts import ArtifactReader
 from tooltrail.artifacts.paths import artifact_path, check_path, path_beginning
+from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._times import shown
 from tooltrail.records import (
     AmbiguousNameError,
@@ -126,7 +127,13 @@ def fact_lines(facts: Mapping[str, Any], *, utc: bool) -> Iterator[str]:
 def verify_artifacts(store: Store, paths: Sequence[str]) -> list[Verdict]:
     """Read and verify these artifacts, or all artifacts of the store if `paths` is empty."""
     known = {view.path: view for view in store.reader.artifacts()}
-    return [_verify(store, path, known.get(path)) for path in (paths or known)]
+    chosen, verdicts, size = paths or list(known), list[Verdict](), 0
+    with progress_bar("reading", len(chosen)) as update:
+        for path in chosen:
+            verdicts.append(_verify(store, path, known.get(path)))
+            size += verdicts[-1].size
+            update(len(verdicts), size)
+    return verdicts
 
 
 def states_of(bad: Sequence[Verdict]) -> str:

@@ -14,7 +14,7 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._line_diff import Content, Hunk, LineDiff, in_memory
 from tooltrail.cli._output import SCHEMA_VERSION, duration_of, json_of, write
 from tooltrail.cli._pager import page_output
-from tooltrail.cli._tables import GREEN, PLAIN, RED, coloured
+from tooltrail.cli._tables import BOLD, CYAN, GREEN, PLAIN, RED, coloured
 from tooltrail.cli._times import shown
 from tooltrail.records.errors import TooltrailError
 from tooltrail.records.ids import short_id
@@ -162,7 +162,7 @@ class CallDiff:
             name = f"{short_id(side.summary.id)}/{visible(member)}"
             loss = _loss(side.stream(member))
             about = visible(f"{content.size:,} bytes{f', lost {loss}' if loss else ''}")
-            write(f"{sign} {name}\t{about}\n")
+            write(coloured(f"{sign} {name}\t{about}", BOLD) + "\n")
         difference = LineDiff(*contents)
         for hunk in self._hunks(difference):
             write("".join(_lines_of(hunk)))
@@ -251,7 +251,7 @@ def _headline(detail: InvocationDetail) -> str:
 
 def _lines_of(hunk: Hunk) -> Iterator[str]:
     (before, first), (after, second) = hunk.ranges
-    yield f"@@ -{before},{first} +{after},{second} @@\n"
+    yield coloured(f"@@ -{before},{first} +{after},{second} @@", CYAN) + "\n"
     for line in hunk.lines:
         text = visible(line.removesuffix(b"\n").decode("utf-8", "backslashreplace"))
         yield coloured(text, _COLOURS.get(line[:1], PLAIN)) + "\n"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+from tooltrail.cli._long_commands import progress_bar
 from tooltrail.importers import Importer, find_files
 from tooltrail.records.errors import NotFoundError
 from tooltrail.redaction import RuleSet
@@ -36,7 +37,7 @@ class Compared:
 def import_all(
     spool: Path, paths: Sequence[Path], format_name: str | None, rules: RuleSet | None
 ) -> None:
-    """Import transcripts into the spool of a store of their own.
+    """Import transcripts into the spool of a store of their own, with a progress bar.
 
     Raises:
         NotFoundError: a path does not exist, or there is no session of a known format.
@@ -46,8 +47,20 @@ def import_all(
     files = [file for path in paths for file in find_files(path, format_name)]
     if not files:
         raise NotFoundError(f"no sessions of known agents found in {', '.join(map(str, paths))}")
-    for file, name in files:
-        importer.import_file(file, name)
+    with progress_bar("reading transcripts", len(files)) as update:
+        for number, (file, name) in enumerate(files):
+            update(number, 0)
+            importer.import_file(file, name)
+
+
+def compare_with_bar(store: Reader, transcripts: Reader) -> list[Compared]:
+    """Like `compare`, with a progress bar."""
+    found: list[Compared] = []
+    with progress_bar("comparing", sum(transcripts.counts().invocations.values())) as update:
+        for one in compare(store, transcripts):
+            found.append(one)
+            update(len(found), 0)
+    return found
 
 
 def compare(store: Reader, transcripts: Reader) -> Iterator[Compared]:

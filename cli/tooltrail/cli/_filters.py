@@ -65,8 +65,10 @@ class _Condition(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-def _many(flag: str, name: str, help_text: str, kind: Any = str) -> Callable[[Any], Any]:
-    return click.option(flag, name, multiple=True, type=kind, help=help_text)
+def _many(
+    flag: str, name: str, help_text: str, kind: Any = str, *, metavar: str | None = "NAME"
+) -> Callable[[Any], Any]:
+    return click.option(flag, name, multiple=True, type=kind, help=help_text, metavar=metavar)
 
 
 def filter_options(function: Decorated) -> Decorated:
@@ -124,16 +126,33 @@ _OPTIONS = (
         help="Calls that failed, including commands with an exit status other than 0.",
     ),
     click.option("--ok", is_flag=True, help="Calls that succeeded."),
-    _many("--outcome", "outcomes", "Invocations with this outcome.", click.Choice(OUTCOMES)),
+    _many(
+        "--outcome",
+        "outcomes",
+        f"Invocations with this outcome: {', '.join(OUTCOMES)}.",
+        click.Choice(OUTCOMES),
+    ),
     click.option("--timed-out", is_flag=True, help="Calls that reached their time limit."),
     _many(
         "--exit-code",
         "exit_codes",
         "N: commands with this exit status. !=N: commands with any other one.",
         _ExitCode(),
+        metavar=None,
     ),
-    _many("--signal", "signals", "Commands that this signal ended, such as SIGKILL.", _Signal()),
-    _many("--state", "states", "Invocations in this state.", click.Choice(STATES)),
+    _many(
+        "--signal",
+        "signals",
+        "Commands that this signal ended, such as SIGKILL.",
+        _Signal(),
+        metavar=None,
+    ),
+    _many(
+        "--state",
+        "states",
+        f"Invocations in this state: {', '.join(STATES)}.",
+        click.Choice(STATES),
+    ),
     _many("--error-kind", "error_kinds", "Invocations that failed with this kind of error."),
     _many("--agent", "agents", "Invocations of this agent."),
     click.option(
@@ -141,12 +160,16 @@ _OPTIONS = (
     ),
     click.option("--until", type=MOMENT, help="Started before this time."),
     click.option(
-        "--min-size", type=click.IntRange(min=0), help="Output of at least this many bytes."
+        "--min-size",
+        metavar="BYTES",
+        type=click.IntRange(min=0),
+        help="Output of at least this many bytes.",
     ),
     _many(
         "--where",
         "expressions",
         "Invocations for which a condition is true, such as 'duration > 30s'.",
         _Condition(),
+        metavar=None,
     ),
 )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from tooltrail.cli._config_files import read_config
 from tooltrail.cli._json_edits import appended, children_of, member, parse, removed, text_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
@@ -124,7 +125,7 @@ class Settings:
 
     def _read(self) -> bytes:
         try:
-            return self._path.read_bytes()
+            return read_config(str(self._path))
         except FileNotFoundError:
             return b""
 

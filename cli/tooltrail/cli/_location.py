@@ -37,18 +37,23 @@ class Location(NamedTuple):
             create: whether to create a missing store.
             imports: whether to import the events that hooks have logged.
         """
-        from tooltrail.store.opening import open_store  # noqa: PLC0415  not for --help
+        from tooltrail.cli._long_commands import progress_bar  # noqa: PLC0415  not for --help
+        from tooltrail.store.opening import open_store  # noqa: PLC0415  as above
 
         if imports and self._has("hooks"):
             from tooltrail.cli._hook_events import import_and_report  # noqa: PLC0415  for few
 
             import_and_report(self.spool_folder)
-        with open_store(
-            self.database,
-            artifacts=self.artifacts,
-            spool=self.spool,
-            create=create or self._has("journal") or self._has("hooks"),
-        ) as store:
+        with (
+            open_store(
+                self.database,
+                artifacts=self.artifacts,
+                spool=self.spool,
+                create=create or self._has("journal") or self._has("hooks"),
+            ) as store,
+            progress_bar("ingesting facts", delay_s=1) as update,
+        ):
+            store.on_ingested = lambda count: update(count, 0)
             yield store
             if store.lag is not None:
                 say(f"tooltrail: the newest facts wait in {store.spool}: {store.lag}")

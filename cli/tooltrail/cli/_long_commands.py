@@ -6,15 +6,20 @@ under `nohup`, stays ignored. A second Ctrl-C always ends the program at once.
 
 import signal
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from tooltrail.cli._output import counted, size_of
+from tooltrail.cli._output import PROGRESS_LINE, counted, size_of
 
 if TYPE_CHECKING:
     from tooltrail.store import Amount
+
+_BAR_COLUMNS = 20
+_REDRAWN_S = 0.1
+"""Shortest time between two updates of a bar."""
 
 
 @contextmanager
@@ -66,12 +71,15 @@ def amount_of(amount: "Amount") -> str:
 
 
 @contextmanager
-def progress_bar(what: str, total: int | None = None) -> Generator[Callable[[int, int], None]]:
+def progress_bar(
+    what: str, total: int | None = None, *, delay_s: float = 0
+) -> Generator[Callable[[int, int], None]]:
     """Show a progress bar during the block if stderr is a terminal.
 
     Args:
         what: the work, in a word or two.
         total: number of objects to process; None if the number is unknown.
+        delay_s: show nothing before so many seconds, for work that is mostly short.
 
     Yields:
         A function to call with the number of processed objects and their stored bytes.
@@ -79,19 +87,36 @@ def progress_bar(what: str, total: int | None = None) -> Generator[Callable[[int
     if not sys.stderr.isatty():
         yield lambda _count, _stored_bytes: None
         return
-    from rich.console import Console  # noqa: PLC0415  only terminals need it
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
+    next_at = time.monotonic() + delay_s
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[size]}"),
-    )
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
-        task = progress.add_task(what, total=total, size="")
+    def update(count: int, stored_bytes: int) -> None:
+        nonlocal next_at
+        if time.monotonic() >= next_at:
+            PROGRESS_LINE.draw(_line(what, count, total, size_of(stored_bytes or None)))
+            next_at = time.monotonic() + _REDRAWN_S
 
-        def update(count: int, stored_bytes: int) -> None:
-            progress.update(task, completed=count, size=size_of(stored_bytes))
-
+    update(0, 0)
+    try:
         yield update
+    finally:
+        PROGRESS_LINE.erase()
+
+
+@contextmanager
+def share_bar(what: str) -> Generator[Callable[[int, int], None]]:
+    """Like `progress_bar`, for a function that is called with what is done and with all of it."""
+    with progress_bar(what, 100) as update:
+        yield lambda done, of: update(100 * done // max(of, 1), 0)
+
+
+def _line(what: str, count: int, total: int | None, size: str) -> str:
+    """The text of a progress bar: `copying  ██████░░░░░░░░░░░░░░   30 %  12 MB`."""
+    done = f"{count:,}"
+    if total is not None:
+        share = min(count / max(total, 1), 1)
+        filled = int(share * _BAR_COLUMNS)
+        done = f"{'█' * filled}{'░' * (_BAR_COLUMNS - filled)}  {int(share * 100):3} %"
+    import shutil  # noqa: PLC0415  only for a terminal
+
+    text = f"{what}  {done}  {size}".rstrip()
+    return text[: shutil.get_terminal_size().columns - 1]

@@ -106,7 +106,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 output_options = stacked(
     click.option("--json", "style", flag_value="json", help="Print one JSON array."),
     click.option("--ndjson", "style", flag_value="ndjson", help="Print one JSON object per line."),
-    click.option("--csv", "style", flag_value="csv", help="Print comma-separated values."),
+    click.option(
+        "--csv", "style", flag_value="csv", help="Print comma-separated values, without formulas."
+    ),
     click.option("--fields", metavar="A,B", help="Print only these fields, in this order."),
     gathered("output", Listing),
 )
@@ -120,6 +122,7 @@ time_option = click.option(
 count_option = click.option(
     "-n",
     "count",
+    metavar="N",
     type=click.IntRange(min=0),
     default=20,
     show_default=True,

@@ -22,6 +22,7 @@ _HINT = "`tooltrail "
 """Begins a command in a message."""
 
 _BLOCK = 1 << 20
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _DIGEST_CHARS = 19
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -29,6 +30,35 @@ Record = Mapping[str, Any]
 
 Members = Mapping[str, Callable[[Any], object]]
 """The names of the fields of a record, and a function per field that reads it from a value."""
+
+
+class ProgressLine:
+    """A line about the progress of a command on the terminal of stderr, drawn again and again.
+
+    All other output erases the line first.
+    """
+
+    def __init__(self) -> None:
+        self._is_drawn = False
+
+    def draw(self, text: str) -> None:
+        """Replace the line."""
+        self._write(text)
+        self._is_drawn = True
+
+    def erase(self) -> None:
+        """Erase the line if there is one."""
+        if self._is_drawn:
+            self._write("")
+            self._is_drawn = False
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):
+            sys.stderr.write(f"\r{text}\x1b[K")
+            sys.stderr.flush()
+
+
+PROGRESS_LINE = ProgressLine()
 
 
 def say(message: str) -> None:
@@ -40,20 +70,27 @@ def say(message: str) -> None:
     finish = getattr(sys.stdout, "finish", None)
     if finish is not None:
         finish()  # a message in the middle of a pager would be lost
+    PROGRESS_LINE.erase()
     with suppress(OSError):
         sys.stderr.write(f"{on_terminal(_pasteable(message))}\n")
         sys.stderr.flush()
 
 
 def _pasteable(message: str) -> str:
-    """Add the named store of this command line to each `tooltrail …` command in a message.
-
-    A URL is left out, since a message never shows a password.
-    """
+    """Add the named store of this command line to each `tooltrail …` command in a message."""
     if _HINT not in message:
         return message
     import shlex  # noqa: PLC0415  few messages name a command
 
+    named = shlex.join(named_store())
+    return message.replace(_HINT, f"{_HINT}{named} " if named else _HINT)
+
+
+def named_store() -> list[str]:
+    """The options of this command line that name the store, for a command that works when pasted.
+
+    A URL is left out, since a message never shows a password.
+    """
     given: dict[str, str] = {}
     for word, following in pairwise([*sys.argv[1:], ""]):
         name, separator, value = word.partition("=")
@@ -61,9 +98,8 @@ def _pasteable(message: str) -> str:
             break
         if name in ("--db", "--artifacts", "--spool"):
             given[name] = value if separator else following
-    named = [[name, value] for name, value in given.items() if value and "://" not in value]
-    store = "".join(f"{shlex.join(one)} " for one in named)
-    return message.replace(_HINT, f"{_HINT}{store}")
+    named = ([name, value] for name, value in given.items() if value and "://" not in value)
+    return [*chain.from_iterable(named)]
 
 
 def write(text: str) -> None:
@@ -78,10 +114,16 @@ def write_bytes(data: bytes) -> None:
         BrokenPipeError: the reader has closed the pipe.
         UnavailableError: the bytes cannot be written, for example on a full disk.
     """
+    PROGRESS_LINE.erase()
     with _writing("standard output"):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
+
+
+def write_recorded(text: str) -> None:
+    """Write text that was recorded to stdout; see `write_block`."""
+    write_block(sys.stdout.buffer, text.encode("utf-8", "backslashreplace"))
 
 
 def copy_stream(source: BinaryIO, target: BinaryIO) -> None:
@@ -103,6 +145,7 @@ def write_block(target: BinaryIO, block: bytes) -> None:
     if target.isatty() and not _is_raw():
         text = on_terminal(block.decode("utf-8", "backslashreplace"))
         block = text.encode("utf-8", "backslashreplace")
+    PROGRESS_LINE.erase()
     with _writing("the output"):
         target.write(block)
         target.flush()
@@ -172,7 +215,8 @@ class Listing(NamedTuple):
         names = list(members) if self.fields is None else _chosen(members, self.fields)
         rows = ({**version, **{name: members[name](one) for name in names}} for one in values)
         if self.style == "csv":
-            _write_in_blocks(_csv(rows, [*version, *names]))
+            lines = _csv(rows, [*version, *names])
+            _write_in_blocks(map(on_terminal, lines) if sys.stdout.isatty() else lines)
         elif self.style == "ndjson":
             _write_in_blocks(f"{json_of(row)}\n" for row in rows)
         else:
@@ -296,8 +340,11 @@ def _chosen(names: Iterable[str], fields: str) -> list[str]:
 
 
 def json_of(row: Record) -> str:
-    """A record as JSON on one line."""
-    return json.dumps(row, ensure_ascii=False, default=_plain)
+    """A record as JSON on one line, with escapes for characters that a terminal may obey."""
+    text = json.dumps(row, ensure_ascii=False, default=_plain)
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
 
 
 def _csv(rows: Iterable[Record], header: Sequence[str]) -> Iterator[str]:
@@ -315,6 +362,9 @@ def _csv(rows: Iterable[Record], header: Sequence[str]) -> Iterator[str]:
 
 
 def _cell_value(value: object) -> object:
+    """A cell of CSV. A text that a spreadsheet would run as a formula gets a leading apostrophe."""
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, default=_plain)
     return value if value is None or isinstance(value, str | int | float) else _plain(value)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from tooltrail.cli._config_files import read_config
 from tooltrail.records import (
     InvalidRecordError,
     NotFoundError,
@@ -25,7 +26,7 @@ def read_policy(path: Path, tool_name: str | None = None) -> Policy:
             other than `command`.
     """
     try:
-        policy = policy_from_toml(path.read_text(encoding="utf-8"), default_families())
+        policy = policy_from_toml(read_config(str(path)).decode(), default_families())
     except OSError as error:
         raise click.UsageError(f"policy {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, cast
 
+from tooltrail.cli._config_files import read_config
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.redaction.rules import RuleSet, default_rules
 
@@ -29,13 +30,13 @@ def used_rules(environment: Mapping[str, str] = os.environ) -> RuleSet:
     import tomllib  # noqa: PLC0415  only for a file of the user
 
     try:
-        with open(name, "rb") as file:  # noqa: PTH123  pathlib takes 5 ms
-            patterns, names = _read(tomllib.load(file))
+        patterns, names = _read(tomllib.loads(read_config(name).decode()))
         found = {one: environment[one] for one in names if environment.get(one)}
         values = {one.lower().replace("_", "-").strip("-"): text for one, text in found.items()}
         return default_rules().extended(patterns=patterns, values=values)
     except (OSError, ValueError) as error:
-        raise InvalidRecordError(f"${VARIABLE}: {name} cannot be used: {error}") from error
+        reason = getattr(error, "strerror", error)
+        raise InvalidRecordError(f"${VARIABLE}: {name} cannot be used: {reason}") from error
 
 
 def _read(settings: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:

@@ -9,9 +9,9 @@ from itertools import islice
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._location import Location, default_database
+from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import interruptible, progress_bar
-from tooltrail.cli._output import Listing, attributes, counted, printable, say, write
+from tooltrail.cli._output import Listing, attributes, counted, named_store, printable, say, write
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import RED, colour_of_outcome, coloured
 from tooltrail.cli._times import shown_in_list
@@ -28,7 +28,7 @@ from tooltrail.store.search.queries import (
     WordQuery,
 )
 from tooltrail.store.search.searching import Hit, Search
-from tooltrail.store.search.texts import EDGE_BYTES, WHOLE_BYTES
+from tooltrail.store.search.texts import WHOLE_BYTES
 from tooltrail.store.search.words import phrases_of
 from tooltrail.store.store import Store
 
@@ -125,7 +125,7 @@ def print_hits(
             hits: Iterable[Hit] = _page(search, count, rank=rank)
             if count:  # without a limit, hits are printed when they are found, and not kept
                 hits = list(hits)
-        _print(location, hits, output, utc=utc)
+        _print(hits, output, utc=utc)
         if isinstance(hits, list) and len(hits) == count:
             more = "" if rank else f", --cursor {hits[-1].cursor} for the next"
             say(f"first {count:,} listed; -n 0 for all{more}")
@@ -165,8 +165,8 @@ def _relevance(hit: Hit) -> int:
     return sum(_WEIGHTS.get(place.name.partition(".")[0], 1) for place in hit.places)
 
 
-def _print(location: Location, hits: Iterable[Hit], output: Listing, *, utc: bool) -> None:
-    named = () if location.database == default_database() else ("--db", location.database)
+def _print(hits: Iterable[Hit], output: Listing, *, utc: bool) -> None:
+    named = named_store()
     members: dict[str, Callable[[Hit], object]] = {
         **attributes("kind", "id", "session_id", "seq", "at", "name", "outcome", "title"),
         **{name: _of_first(name) for name in ("line", "offset", "text", "before", "after")},
@@ -200,8 +200,10 @@ def _block(hit: Hit, named: Sequence[str], *, utc: bool) -> Iterator[str]:
         if place.text.strip() in seen or len(seen) == _MOST_PLACES:
             continue
         seen.add(place.text.strip())
-        where = f"  {printable(place.name)}, line {place.line:,}, byte {place.offset:,}"
-        yield f"{where}:  {shlex.join(command_of(hit, place, named))}\n"
+        where = f"  {printable(place.name)}, line {place.line:,}, byte {place.offset:,}:"
+        command = shlex.join(command_of(hit, place, named))
+        gap = "  " if len(where) + 2 + len(command) <= _room() else "\n" + " " * _INDENT
+        yield f"{where}{gap}{command}\n"
         yield from (f"    {_cut(line)}\n" for line in place.before)
         yield f"    {_marked(place)}\n"
         yield from (f"    {_cut(line)}\n" for line in place.after)
@@ -248,10 +250,8 @@ def _room() -> int:
 def _report(store: Store, search: Search) -> int:
     """Say what was not searched, and return the exit code."""
     if isinstance(search.query, WordQuery) and _has_long_streams(store):
-        say(
-            f"words were searched in the first and last {EDGE_BYTES // 1024} KiB of streams of more"
-            f" than {WHOLE_BYTES // 1024} KiB; --literal and --regex search all of them"
-        )
+        whole = WHOLE_BYTES // 1024
+        say(f"only the ends of streams above {whole} KiB were searched; --literal searches all")
     for reason in search.unread[:_MOST_REASONS]:
         say(f"tooltrail: not searched: {reason}")
     if len(search.unread) > _MOST_REASONS:

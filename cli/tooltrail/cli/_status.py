@@ -85,7 +85,8 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield f"database     {status['database']} ({status['engine']}, revision {status['revision']})"
     yield f"artifacts    {status['artifact_root']}"
     yield f"spool        {status['spool']}"
-    off = f"off in {status['not_redacted_sessions']:,} of the newest {_NEWEST:,} sessions"
+    newest = counted(min(status["sessions"], _NEWEST), "session")
+    off = f"off in {status['not_redacted_sessions']:,} of the newest {newest}"
     yield f"redaction    {status['redaction_rules']} rules; {off}"
     yield f"created      {shown(status['created_at'], utc=utc)}"
     yield f"sessions     {status['sessions']:,}"

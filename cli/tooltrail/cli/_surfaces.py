@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from tooltrail.artifacts import FRAME_SIZE, artifact_path
-from tooltrail.cli._output import counted, duration_of, printable, size_of
+from tooltrail.artifacts import FRAME_SIZE
+from tooltrail.cli._output import counted, duration_of, printable, short_digest, size_of
+from tooltrail.cli._tables import BOLD, colour_of_outcome, coloured
 from tooltrail.cli._times import shown
 from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.ids import short_id
@@ -14,6 +15,12 @@ from tooltrail.store import InvocationDetail, Reader, StreamView
 
 _EXCERPT = 4_000
 """Bytes of a stream that the overview quotes. `show --stream` prints all of them."""
+
+
+class _Styled(str):
+    """A line with colours, in which control characters were replaced."""
+
+    __slots__ = ()
 
 
 def as_record(detail: InvocationDetail) -> dict[str, Any]:
@@ -63,7 +70,8 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
     if summary.call_id is not None:
         yield f"call id    {summary.call_id}"
     yield f"call       {summary.arguments_preview}"
-    yield f"outcome    {summary.outcome}{_exit_of(detail)}"
+    outcome = coloured(printable(summary.outcome), colour_of_outcome(summary.outcome))
+    yield _Styled(f"outcome    {outcome}{_exit_of(detail)}")
     if summary.error_kind is not None:
         yield f"error      {summary.error_kind}: {_error_of(detail)}"
     took = duration_of(summary.duration_ms)
@@ -110,9 +118,10 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
     if detail.summary.state == "started":
         yield f"  tooltrail tail -f {name}"
     for stream in detail.streams:
-        where = stream.artifact_path or _place(stream)
-        lines = counted(stream.line_count, "line")
-        yield f"[{stream.role}] {stream.size:,} bytes, {lines}, {stream.digest}, {where}"
+        lines, digest = counted(stream.line_count, "line"), short_digest(stream.digest)
+        is_artifact = stream.artifact_path is not None or stream.pending_reason is not None
+        where = "an artifact" if is_artifact else "in the database"
+        yield f"[{stream.role}] {stream.size:,} bytes, {lines}, {digest}, {where}"
         if stream.pending_reason is not None:
             yield f"  could not be stored at once: {stream.pending_reason}"
         if stream.loss_reason is not None:
@@ -123,10 +132,6 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
             yield from _excerpt(stream, reader, name)
         else:
             yield f"  tooltrail cat --stream {stream.role} {name}"
-
-
-def _place(stream: StreamView) -> str:
-    return "in the database" if stream.pending_reason is None else artifact_path(stream.digest)
 
 
 def damage_of(detail: InvocationDetail, reader: Reader) -> DamageError | None:
@@ -199,12 +204,15 @@ def _omissions(detail: InvocationDetail) -> Iterator[str]:
 
 
 def _visible(line: str) -> str:
+    if isinstance(line, _Styled):
+        return line
     return "\t".join(map(printable, line.split("\t")))
 
 
 def _title(name: str, note: str) -> Iterator[str]:
     yield ""
-    yield f"── {name}{f', {note}' if note else ''} ──"
+    title = printable(f"── {name}{f', {note}' if note else ''} ──")
+    yield _Styled(coloured(title, BOLD))
 
 
 def _parsed(document: str | None) -> Any:

@@ -13,8 +13,8 @@ _GAP = 2
 _LEAST = 8
 """Fewest columns of the terminal for a cell that is cut: the width of a short id."""
 
-PLAIN, RED, GREEN, YELLOW = 0, 31, 32, 33
-"""Colours as numbers of ECMA-48."""
+PLAIN, BOLD, RED, GREEN, YELLOW, CYAN = 0, 1, 31, 32, 33, 36
+"""Styles and colours as numbers of ECMA-48."""
 
 
 def print_table(

@@ -30,6 +30,8 @@ from tooltrail.store.ingest.behind import what_is_behind
 from tooltrail.store.roots import mark_path, named_root, remembered_root, resolve_root
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tooltrail.artifacts import ArtifactArchive
     from tooltrail.journal.log import Acknowledge
     from tooltrail.journal.recorder import Recorder
@@ -75,12 +77,15 @@ class Store:
         database: the database of the store.
         spool: folder of the journal and of output that is being captured.
         settings: the arguments of `open_store`.
+        on_ingested: called after each ingested batch with the number of facts of this run so far;
+            set before the store is read.
     """
 
     def __init__(self, database: Database, spool: Path, settings: Settings) -> None:
         self.database = database
         self.spool = spool
         self.settings = settings
+        self.on_ingested: Callable[[int], object] = bool  # does nothing
         self._archive: ArtifactArchive | None = None
         self._opened: tuple[str, str] | None = None
         self._making = RLock()
@@ -232,6 +237,7 @@ class Store:
             follow=lambda: try_to_fill_index(
                 self.database, lambda: self.archive, least=LEAST_ENTRIES
             ),
+            on_progress=self.on_ingested,
         )
 
     def _catch_up(self) -> TooltrailError | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support import schema
 from tests.support.away import gone
-from tests.support.call_facts import ended, message, next_id, started
+from tests.support.call_facts import FAMILIES, ended, message, next_id, started
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.killing import run_and_kill
 from tests.support.lossy_server import LossyServer
@@ -64,6 +64,20 @@ def assert_all_is_applied_once(store: StoreParts, positions: list[Position]) -> 
                 assert digest_of(file.read()) == digest
     left = {one.name for one in store.spool.iterdir()}
     assert left <= {"journal", "owners"}
+
+
+def test_every_committed_batch_is_reported(sqlite_parts: StoreParts) -> None:
+    sqlite_parts.append(*(message(next_id()) for _ in range(600)))
+    counts: list[int] = []
+    one = ingester.Ingester(
+        sqlite_parts.database,
+        sqlite_parts.archive,
+        sqlite_parts.spool,
+        FAMILIES,
+        on_progress=counts.append,
+    )
+    assert one.ingest().frame_count == 600
+    assert counts == [512, 600]
 
 
 def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(

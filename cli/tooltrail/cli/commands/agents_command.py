@@ -10,7 +10,7 @@ from tooltrail.cli._agent_options import Endpoint, endpoint_options
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, say
+from tooltrail.cli._output import Listing, printable, say
 from tooltrail.cli._tables import print_table
 from tooltrail.cli._times import MOMENT
 
@@ -46,9 +46,9 @@ def check(*, paths: tuple[Path, ...], strict: bool, output: Listing) -> ExitCode
         print_table(header, check_rows(checked))
     for one in checked:
         for problem in one.problems:
-            say(str(problem))
+            say(printable(str(problem)))
         for warning in one.warnings:
-            say(f"warning: {warning}")
+            say(printable(f"warning: {warning}"))
     return ExitCode.DAMAGED if any(one.problems for one in checked) else ExitCode.OK
 
 

@@ -38,7 +38,7 @@ def command(
 
     Exits with 1 unless every call matches, and with 3 if a file is missing or has no known format.
     """
-    from tooltrail.cli._coverage import compare, import_all
+    from tooltrail.cli._coverage import compare_with_bar, import_all
     from tooltrail.cli._redaction import used_rules
     from tooltrail.store import create_store
 
@@ -49,7 +49,7 @@ def command(
     ):
         rules = None if no_redact else used_rules()
         import_all(transcripts.spool, paths, format_name, rules)
-        found = list(compare(store.reader, transcripts.reader))
+        found = compare_with_bar(store.reader, transcripts.reader)
     gaps = [one for one in found if one.result != "matched"]
     if as_json:
         print_array(map(asdict, found))

@@ -8,9 +8,6 @@ from tooltrail.cli._options import json_option, store_options
 from tooltrail.cli._output import counted, print_array, printable, say, size_of, write
 from tooltrail.migrations import HEAD_REVISION
 
-_ALL = 100
-"""Steps of a progress bar whose total is known only after the work has begun."""
-
 
 @click.group("db")
 def command() -> None:
@@ -70,15 +67,15 @@ def check(location: Location, as_json: bool) -> int:
     """
     from contextlib import closing
 
-    from tooltrail.cli._long_commands import progress_bar
+    from tooltrail.cli._long_commands import share_bar
     from tooltrail.store import iter_problems, open_existing, parse_target
 
     with (
         closing(open_existing(parse_target(location.database))) as database,
-        progress_bar("checking", _ALL) as update,
+        share_bar("checking") as update,
     ):
         count = 0
-        found = iter_problems(database, lambda done, of: update(done * _ALL // of, 0))
+        found = iter_problems(database, update)
         if as_json:
             count = print_array({"problem": problem} for problem in found)
         else:
@@ -108,15 +105,15 @@ def backup(location: Location, as_json: bool, target: str) -> None:
     """
     from dataclasses import asdict
 
-    from tooltrail.cli._long_commands import interruptible_between_steps, progress_bar
+    from tooltrail.cli._long_commands import interruptible_between_steps, share_bar
     from tooltrail.store import back_up_store
 
     if not target:
         raise click.UsageError("TARGET is empty; name a file")
-    with interruptible_between_steps() as check, progress_bar("copying", _ALL) as update:
+    with interruptible_between_steps() as check, share_bar("copying") as update:
 
         def report(done: int, of: int) -> None:
-            update(done * _ALL // max(of, 1), done)
+            update(done, of)
             check()
 
         made = back_up_store(

@@ -25,13 +25,17 @@ _HEADER = ("ID", "STARTED", "TOOL", "OUTCOME", "TIME", "OUTPUT", "CALL")
 @store_options
 @filter_options
 @count_option
-@click.option("--cursor", help="Continue after the page that printed this cursor.")
+@click.option(
+    "--cursor", metavar="CURSOR", help="Continue after the page that printed this cursor."
+)
 @click.option(
     "--sort",
+    metavar="COLUMN",
     type=click.Choice(("started", "duration", "size", "cut")),
     default="started",
     show_default=True,
-    help="List the longest first, or the largest output, or the output of which most was cut.",
+    help="List the longest (duration), the largest output (size), or the most shortened one (cut)"
+    " first.",
 )
 @click.option("--reverse", is_flag=True, help="List the oldest first, or the least.")
 @click.option(

@@ -47,11 +47,18 @@ def _refuse_option(error: click.NoSuchOption) -> NoReturn:
 )
 @filter_options
 @count_option
-@click.option("--cursor", help="Continue after the page that printed this cursor.")
+@click.option(
+    "--cursor", metavar="CURSOR", help="Continue after the page that printed this cursor."
+)
 @click.option("--reverse", is_flag=True, help="List the oldest first.")
 @click.option("--rank", is_flag=True, help="List the most relevant of the newest 1,000 first.")
 @click.option(
-    "-C", "--context", type=click.IntRange(0, 1000), default=0, help="Lines of context to show."
+    "-C",
+    "--context",
+    metavar="N",
+    type=click.IntRange(0, 1000),
+    default=0,
+    help="Lines of context to show.",
 )
 @output_options
 @time_option

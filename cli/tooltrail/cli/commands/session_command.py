@@ -13,6 +13,7 @@ from tooltrail.cli._output import Listing, attributes, say, write
 from tooltrail.cli._tables import print_table
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.errors import SessionClosedError
+from tooltrail.records.ids import short_id
 
 if TYPE_CHECKING:
     from tooltrail.store import InvocationFilter, SessionView
@@ -101,7 +102,7 @@ def ls(
 
 def _row(view: SessionView, utc: bool) -> tuple[str, ...]:
     return (
-        str(view.id),
+        short_id(view.id),
         shown_in_list(view.opened_at, utc=utc),
         "" if view.closed_at is None else shown_in_list(view.closed_at, utc=utc),
         str(view.invocation_count),

@@ -23,7 +23,7 @@ from tooltrail.cli._options import (
     store_options,
     time_option,
 )
-from tooltrail.cli._output import Listing, Members, attributes, say, short_digest, write
+from tooltrail.cli._output import Listing, Members, attributes, say, short_digest, write_recorded
 from tooltrail.cli._tables import print_table
 from tooltrail.cli._times import shown
 
@@ -159,5 +159,5 @@ def export(
         say(f"tooltrail: {ExportRefusedError(written.report)}")
         return ExitCode.DAMAGED
     for piece in write_export(written):
-        write(piece)
+        write_recorded(piece)
     return ExitCode.OK

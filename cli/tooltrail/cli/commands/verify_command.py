@@ -27,10 +27,11 @@ def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -
     Exits with 1 if a record was altered, removed or added, and with 4 if something is incomplete:
     an invocation that has not ended, or a fact that could not be applied.
     """
+    from tooltrail.cli._long_commands import share_bar
     from tooltrail.store.verify import Totals, verify
 
     totals = Totals()
-    with location.open() as store:
+    with location.open() as store, share_bar("checking") as update:
         _ = store.reader  # ingests facts that wait
         found = verify(
             store.database,
@@ -38,6 +39,7 @@ def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -
             families=store.families if receipts else None,
             with_artifacts=not is_quick,
             totals=totals,
+            on_progress=update,
         )
         if as_json:
             print_array(map(asdict, found))

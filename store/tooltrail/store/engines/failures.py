@@ -134,7 +134,10 @@ def _driver_errors(target: Target) -> tuple[type[Exception], ...]:
 def _translated(error: Exception, target: Target) -> TooltrailError:
     code, sentence = _code_of(error), _sentence_of(error)
     if code in _DAMAGED:
-        return DamageError(f"database {target} is damaged: {sentence}", path=str(target))
+        damage = f"database {target} is damaged: {sentence}"
+        if code == sqlite3.SQLITE_NOTADB:
+            damage = f"{target} is not an SQLite database, or its beginning is damaged"
+        return DamageError(damage, path=str(target))
     if code in _FULL or (code in _UNAVAILABLE and _has_no_room(target)):
         return DiskFullError(f"database {target}: the disk is full")
     if code == _NO_RIGHT:

@@ -99,7 +99,7 @@ def is_there(target: Target) -> bool:
     """Whether there is a database file; True for a server.
 
     Raises:
-        InvalidRecordError: the path is a folder.
+        InvalidRecordError: the path is a folder, a pipe or a device.
         UnavailableError: the parent folder cannot be read.
     """
     if not isinstance(target, SqliteTarget):
@@ -108,9 +108,12 @@ def is_there(target: Target) -> bool:
     try:
         if path.is_dir():
             raise InvalidRecordError(f"{path} is a folder; a database is a file")
-        return path.exists()
+        is_found = path.exists()
+        if is_found and not path.is_file():
+            raise InvalidRecordError(f"{path} is not a regular file; a database is one")
     except OSError as error:
         raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
+    return is_found
 
 
 def _file_target(name: str | Path) -> SqliteTarget:

@@ -86,6 +86,7 @@ class Ingester:
         families: the tool families, for calls whose fact does not say what was shown.
         prepare: called under the ingest lock before facts are read.
         follow: called after facts were ingested, to fill what is derived from them.
+        on_progress: called after each batch with the number of facts that this run ingested.
     """
 
     def __init__(
@@ -97,9 +98,11 @@ class Ingester:
         prepare: Callable[[], object] | None = None,
         *,
         follow: Callable[[], object] = bool,
+        on_progress: Callable[[int], object] = bool,
     ) -> None:
         self._database = database
         self._follow = follow
+        self._on_progress = on_progress
         self._prepare = prepare
         self._confirm: Callable[[], object] = bool  # does nothing
         self._spool = spool
@@ -209,6 +212,7 @@ class Ingester:
                     items = prepare(self._database, self._maker, sources)
                     did, place = self._ingest_items(place, items)
                     done += did
+                    self._on_progress(done.frame_count)
                     self._delete_segments(place)
                     if place.cursor.offsets >= end:
                         break

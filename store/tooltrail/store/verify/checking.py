@@ -78,6 +78,7 @@ class Checking:
     Attributes:
         totals: the totals so far.
         source: reads the rows.
+        size: about the number of rows to read.
         has_one_journal: whether the store has exactly one journal.
         has_forgotten: whether there were too many sessions to keep in memory.
         sessions: the sessions that the current journal has named.
@@ -87,6 +88,7 @@ class Checking:
 
     totals: Totals
     source: Source = field(init=False)
+    size: int = 0
     has_one_journal: bool = True
     has_forgotten: bool = False
     sessions: dict[UUID, SessionState] = field(default_factory=dict[UUID, SessionState])

@@ -1,9 +1,12 @@
 """Runs a complete verification, in one pass over the ledger."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Final
 
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import FamilyRegistry
+from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.bodies import check_artifacts, check_bodies, check_pending
 from tooltrail.store.verify.checking import Checking, Finding, Totals
@@ -13,6 +16,12 @@ from tooltrail.store.verify.ledger import Ledger, read_journals
 from tooltrail.store.verify.source import Source
 from tooltrail.store.verify.surfaces import Receipts
 
+_SIZE: Final = """
+SELECT coalesce(sum(entry_count), 0) + (SELECT coalesce(max(key), 0) FROM bodies)
+    + (SELECT coalesce(max(key), 0) FROM artifacts) FROM journals
+"""
+"""About the number of rows to read one by one; a key may be missing."""
+
 
 def verify(
     database: Database,
@@ -21,6 +30,7 @@ def verify(
     families: FamilyRegistry | None = None,
     with_artifacts: bool = True,
     totals: Totals | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
 ) -> Iterator[Finding]:
     """Compare a store with its ledger, and yield each difference.
 
@@ -33,19 +43,35 @@ def verify(
             ingester made. None: compare only their digests.
         with_artifacts: whether to read the artifacts.
         totals: filled while findings are read.
+        on_progress: called after each batch with the number of rows that were read, and about the
+            number of all rows.
 
     Raises:
         UnavailableError: the database cannot be reached.
     """
     checking = Checking(Totals() if totals is None else totals)
     receipts = None if families is None else Receipts(families, archive)
+    for findings in _check(checking, database, receipts, archive if with_artifacts else None):
+        yield from findings
+        if on_progress is not None:
+            read = checking.totals.checked
+            done = read["ledger entries"] + read["bodies"] + read["artifacts"]
+            on_progress(done, checking.size)
+
+
+def _check(
+    checking: Checking,
+    database: Database,
+    receipts: Receipts | None,
+    archive: ArtifactArchive | None,
+) -> Iterator[list[Finding]]:
     with database.snapshot() as connection:
         checking.source = Source(connection, checking.unreadable)
-        for findings in _check_rows(checking, receipts):
-            yield from findings
-    if with_artifacts:
-        for findings in check_artifacts(checking, database, archive):
-            yield from findings
+        with suppress(DamageError, InvalidRecordError):  # a check of the rows reports it
+            checking.size = int(checking.source.query(_SIZE)[0][0])
+        yield from _check_rows(checking, receipts)
+    if archive is not None:
+        yield from check_artifacts(checking, database, archive)
 
 
 def _check_rows(checking: Checking, receipts: Receipts | None) -> Iterator[list[Finding]]:
