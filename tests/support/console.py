@@ -72,7 +72,8 @@ def printed_by(home: Path, commands: Sequence[str]) -> list[str]:
     for command, file in zip(commands, files, strict=True):
         lines += [f"exec >{file} 2>&1", command]
         if command.endswith("&"):
-            lines.append(f"until [ -s {file} ]; do sleep 0.1; done")
+            # What a command prints is in the record up to a second later.
+            lines.append("until tooltrail tail @running 2>&- | grep -q .; do sleep 0.1; done")
     subprocess.run(
         ["bash", "-c", "\n".join(lines)],
         cwd=home,
