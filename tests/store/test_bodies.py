@@ -1,5 +1,6 @@
 """Bodies: any bytes there and back, small when they can be, and damage never passes for content."""
 
+import json
 from contextlib import suppress
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tooltrail.records import DamageError, DigestMismatchError, digest_of
-from tooltrail.store.bodies import decode_body, encode_body
+from tooltrail.store.bodies import decode_body, encode_body, pack_fact, unpack_fact
 
 BYTES = st.one_of(
     st.binary(max_size=300),
@@ -64,3 +65,30 @@ def test_a_header_that_announces_more_than_memory_holds_is_damage() -> None:
 def test_bytes_that_are_not_there_are_damage() -> None:
     with pytest.raises(DamageError, match="erased or lost"):
         decode_body(digest_of(b"x"), 1, "raw", None)
+
+
+DIGEST = digest_of(b"x")
+ID = "01a217ae-b1c0-7000-9c4e-2ea2fbb3247d"
+
+
+PARTS = [DIGEST, DIGEST.removeprefix("sha256:"), DIGEST[:7], ID, '"', ":", "\0", "é"]
+
+
+@given(st.lists(st.sampled_from(PARTS)))
+def test_a_fact_with_digests_and_ids_in_any_place_is_unpacked_as_it_was(parts: list[str]) -> None:
+    fact = json.dumps({"".join(parts): [*parts, "".join(parts)]}, ensure_ascii=False).encode()
+    assert unpack_fact(pack_fact(fact)) == fact
+
+
+def test_a_packed_fact_that_was_cut_or_altered_is_damage_or_another_fact() -> None:
+    fact = f'{{"id":"{ID}","output":"{DIGEST}","kind":"call.ended"}}'.encode()
+    packed = pack_fact(fact)
+    for length in range(len(packed)):
+        with suppress(DamageError):
+            assert unpack_fact(packed[:length]) != fact
+    for place in range(len(packed) * 8):
+        altered = bytearray(packed)
+        altered[place // 8] ^= 1 << place % 8
+        # Any other error fails here. Some bits of a frame's header mean nothing.
+        with suppress(DamageError):
+            unpack_fact(bytes(altered))

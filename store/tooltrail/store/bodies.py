@@ -1,13 +1,19 @@
 """Bodies and facts as the database stores them: compressed.
 
 A body is a byte string that is stored once by digest, compressed if that makes it smaller. A fact
-is mostly member names: a dictionary of these names makes the JSON three times as small. The first
-byte of a packed fact names the dictionary. Dictionaries never change: a new one gets a new number.
+is mostly member names, digests and ids. It is packed as
+
+    the number of a dictionary   one byte
+    a zstd frame                 the JSON with a NUL in the place of each digest and id
+    digests and ids              32 and 16 bytes each, in the order of the JSON
+
+The dictionary has the member names. Dictionaries never change: a new one gets a new number.
 
     >>> unpack_fact(pack_fact(b'{"kind":"session.closed"}'))
     b'{"kind":"session.closed"}'
 """
 
+import re
 import threading
 from typing import Final
 
@@ -20,43 +26,52 @@ _MIN_COMPRESSED = 64
 
 _LEVEL = 3
 
-_NUMBER: Final = 1
+_NUMBER: Final = 2
 _MOST_BYTES: Final = 1 << 30
 """Largest fact in bytes: the largest frame of a journal."""
 
-_WORDS_1: Final = (
-    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:","id":"","kind":"agent.leg",'
-    '"agent":"sha256:","agent_version":"1","session":"","v":1}'
-    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:","id":"","kind":"agent.outcome"}'
-    '{"action":"gc","actor":"","at":"","details":"sha256:","id":"","kind":"maintenance"}'
-    '{"agent":"","at":"2026-01-01T00:00:00.000000Z","environment":"sha256:",'
-    '"kind":"session.opened","name":"","parent":"","session":"","title":"","v":1}'
-    '{"at":"2026-01-01T00:00:00.000000Z","kind":"session.closed","reason":"","session":"","v":1}'
-    '{"at":"2026-01-01T00:00:00.000000Z","id":"","kind":"tool.offered","session":"",'
-    '"tools":["sha256:","sha256:"],"v":1}'
-    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:","id":"","kind":"message",'
-    '"payload":"sha256:","role":"assistant","session":"","text":"sha256:","v":1,'
+_WORDS_2: Final = (
+    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:\0","id":"\0","kind":"agent.leg",'
+    '"agent":"sha256:\0","agent_version":"1","session":"\0","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:\0","id":"\0","kind":"agent.outcome"}'
+    '{"action":"gc","actor":"","at":"","details":"sha256:\0","id":"\0","kind":"maintenance"}'
+    '{"agent":"","at":"2026-01-01T00:00:00.000000Z","environment":"sha256:\0",'
+    '"kind":"session.opened","name":"","parent":"\0","session":"\0","title":"","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","kind":"session.closed","reason":"","session":"\0","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","id":"\0","kind":"tool.offered","session":"\0",'
+    '"tools":["sha256:\0","sha256:\0"],"v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:\0","id":"\0","kind":"message",'
+    '"payload":"sha256:\0","role":"assistant","session":"\0","text":"sha256:\0","v":1,'
     '"wire_format":"anthropic"}{"role":"user"}{"role":"tool"}{"role":"system"}'
     '"reason":"preview budget","stage":"projection","unit":"bytes"}'
     '"reason":"receipt budget","stage":"rendering","unit":"lines"}'
     '"spooled":"/stdout.zst"},"error_kind":"internal","state":"error","state":"interrupted",'
     '"loss_reason":"","signal":9,"timed_out":false,"renderer":"error","renderer":"generic",'
-    '"digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",'
+    '"digest":"sha256:\0",'
     '"line_count":0,"produced_line_count":0,"produced_size":0,"role":"stderr","size":0}'
-    '{"arguments":"sha256:","at":"2026-01-01T00:00:00.000000Z","call_id":"call_",'
-    '"environment":"sha256:","family":"command","id":"","kind":"call.started","message":"",'
-    '"owner":"","policy":"sha256:","position":1,"session":"","title":"","tool_name":"Bash","v":1}'
-    '{"at":"2026-01-01T00:00:00.000000Z","duration_ms":1,"exit_status":0,"id":"",'
-    '"kind":"call.ended","output":"sha256:","session":"","shown":{"artifacts":[{"digest":"sha256:'
-    '","role":"stdout"}],"canonical":"sha256:","omissions":[{"after":1,"before":2,"field":"stdout",'
-    '"reason":"preview budget","stage":"projection","unit":"bytes"}],"receipt":"sha256:",'
-    '"renderer":"command","renderer_version":1},"state":"success","streams":[{"digest":"sha256:",'
+    '{"arguments":"sha256:\0","at":"2026-01-01T00:00:00.000000Z","call_id":"call_",'
+    '"environment":"sha256:\0","family":"command","id":"\0","kind":"call.started","message":"\0",'
+    '"owner":"","policy":"sha256:\0","position":1,"session":"\0","title":"","tool_name":"Bash","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","duration_ms":1,"exit_status":0,"id":"\0",'
+    '"kind":"call.ended","output":"sha256:\0","session":"\0","shown":{"artifacts":[{"digest":'
+    '"sha256:\0","role":"stdout"}],"canonical":"sha256:\0","omissions":[{"after":1,"before":2,"field":"stdout",'
+    '"reason":"preview budget","stage":"projection","unit":"bytes"}],"receipt":"sha256:\0",'
+    '"renderer":"command","renderer_version":1},"state":"success","streams":[{"digest":"sha256:\0",'
     '"line_count":1,"produced_line_count":1,"produced_size":1,"role":"stdout","size":1}],"v":1}'
 )
 
 _DICTIONARY: Final = zstandard.ZstdCompressionDict(
-    _WORDS_1.encode(), dict_type=zstandard.DICT_TYPE_RAWCONTENT
+    _WORDS_2.encode(), dict_type=zstandard.DICT_TYPE_RAWCONTENT
 )
+
+_HEX: Final = re.compile(
+    rb"((?<=sha256:)[0-9a-f]{64}"
+    rb'|(?<=")[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})'
+)
+"""The digits of a digest, or an id. JSON has no NUL, which takes their places."""
+
+_DIGEST_HEX, _ID_HEX = 64, 32
+"""Hexadecimal digits of a digest and of an id."""
 
 
 class _Codec(threading.local):
@@ -108,7 +123,10 @@ def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> by
 
 def pack_fact(fact_json: bytes) -> bytes:
     """The bytes that the ledger stores for a fact."""
-    return bytes([_NUMBER]) + _FACT_CODEC.compressor.compress(fact_json)
+    pieces = _HEX.split(fact_json)
+    frame = _FACT_CODEC.compressor.compress(b"\0".join(pieces[::2]))
+    digits = b"".join(pieces[1::2]).replace(b"-", b"").decode()
+    return bytes([_NUMBER]) + frame + bytes.fromhex(digits)
 
 
 def unpack_fact(packed: object) -> bytes:
@@ -125,6 +143,21 @@ def unpack_fact(packed: object) -> bytes:
         # A damaged header may announce more bytes than there is memory for.
         if not 0 <= zstandard.frame_content_size(frame) <= _MOST_BYTES:
             raise DamageError("a ledger entry is damaged: its size is wrong", path="ledger")
-        return _FACT_CODEC.decompressor.decompress(frame)
+        *pieces, last = _FACT_CODEC.decompressor.decompress(frame).split(b"\0")
     except zstandard.ZstdError as error:
         raise DamageError(f"a ledger entry is damaged: {error}", path="ledger") from error
+    digits = packed.hex()
+    sizes = [_DIGEST_HEX if one.endswith(b":") else _ID_HEX for one in pieces]
+    place = len(digits) - sum(sizes)
+    if place < 0:
+        raise DamageError("a ledger entry is damaged: it was cut", path="ledger")
+    fact: list[bytes] = []
+    for piece, size in zip(pieces, sizes, strict=True):
+        some = digits[place : place + size]
+        fact += piece, (some if size == _DIGEST_HEX else _spelled_id(some)).encode()
+        place += size
+    return b"".join(fact) + last
+
+
+def _spelled_id(digits: str) -> str:
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

@@ -32,6 +32,9 @@ _UNREAD_WORD: Final = UNREAD.encode()
 _OWNERS: Final = 0
 """The first byte of no word: its block has the owners of a batch."""
 
+_LEVEL: Final = 7
+"""Of zstd: blocks are a tenth smaller than at level 3, for a few microseconds more a call."""
+
 _FEW: Final = 20
 """Owners among which a search looks for further words."""
 
@@ -150,7 +153,7 @@ def add_words(connection: Connection, behind: Behind, owners: Mapping[int, Seque
     for word, some in sorted(places.items()):
         lines[word[0]].append(word + b" " + b" ".join(some))
     lines[_OWNERS] = [b"%d" % number for number in (*owners, len(lines) + 1)]
-    compress = zstandard.ZstdCompressor(write_checksum=True).compress
+    compress = zstandard.ZstdCompressor(_LEVEL, write_checksum=True).compress
     batch = {"journal_key": behind.journal_key, "n": behind.first}
     blocks = {one: compress(b"\n".join([b"", *some, b""])) for one, some in lines.items()}
     made = [{"initial": one, **batch, "block": block} for one, block in blocks.items()]
