@@ -82,7 +82,7 @@ def test_recording_goes_on_beside_a_damaged_database(recorded: Cli) -> None:
     Path(recorded.database).write_bytes(b"no database" * 500)
     ended = recorded.exec("--", "echo", "ran")
     assert (ended.code, ended.stdout, ended.stderr) == (0, b"ran\n", b"")
-    assert " is damaged: " in refused(recorded, "log", 1)
+    assert " is not an SQLite database" in refused(recorded, "log", 1)
     Path(recorded.database).write_bytes(whole)
     assert recorded.ok("show", "--surface", "complete").stdout == b"ran\n"
 
