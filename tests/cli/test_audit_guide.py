@@ -148,8 +148,11 @@ QUESTIONS = [
         SELECT id, duration_ms FROM v_invocations WHERE duration_ms >= 0
         ORDER BY duration_ms DESC"""),
     (7, "log --sort cut -n 0", "id cut_size", """
-        SELECT invocation_id, sum(before_count - after_count) FROM v_omissions
-        WHERE unit = 'bytes' GROUP BY 1 ORDER BY 2 DESC"""),
+        SELECT id, cut FROM (SELECT id, CASE renderer
+            WHEN 'seen' THEN output_size - length(CAST(receipt AS BLOB))
+            ELSE (SELECT sum(before_count - after_count) FROM v_omissions
+                WHERE invocation_id = v.id AND unit = 'bytes') END AS cut
+            FROM v_invocations AS v) WHERE cut > 0 ORDER BY cut DESC"""),
     (8, "session ls --tool Grep -n 0", "id", """
         SELECT DISTINCT session_id FROM v_invocations WHERE tool_name = 'Grep'"""),
     (9, "log --session {helper} -n 0", "id", """
@@ -225,7 +228,8 @@ def test_a_text_is_found_wherever_the_source_has_it(trail: Trail) -> None:
     text = trail.names["text"]
     wanted: dict[str, set[tuple[int, str]]] = defaultdict(set)
     values = [(block["id"], block["input"]) for _, block in trail.blocks("tool_use")]
-    values += [("", block["text"]) for _, block in trail.blocks("text")]
+    for kind in ("text", "thinking"):
+        values += [("", block[kind]) for _, block in trail.blocks(kind)]
     contents = (member(entry, "message", "content") for entry in trail.entries())
     values += [("", content) for content in contents if isinstance(content, str)]
     values += trail.returned().items()

@@ -36,8 +36,8 @@ COLUMNS: Final = {
     "cut": "size",
 }
 """The columns that a comparison can name, and the kind of each. Durations are milliseconds, sizes
-bytes; `lost` was not captured, `cut` was left out by any stage. The value of `session` is its id or
-its name."""
+bytes; `lost` was not captured, `cut` not shown to the model. The value of `session` is its id or its
+name."""
 
 ENVIRONMENT: Final = ("cwd", "host", "user")
 """Texts of the environment of a call that a comparison can name; see `read.environments`."""

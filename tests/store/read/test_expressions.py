@@ -160,6 +160,7 @@ def a_call(session: UUID, n: int, arguments: bytes) -> tuple[Call, dict[str, Any
     }
     tool = ("bash", "Ünï 'x'", "cat")[n % 3]
     more = {"call_id": "c1"} if n % 2 else {}
+    size = n * 10 + (n % 5 == 1) * len(receipt)
     made = call(
         session,
         n,
@@ -167,7 +168,7 @@ def a_call(session: UUID, n: int, arguments: bytes) -> tuple[Call, dict[str, Any
         arguments=arguments,
         receipt=receipt,
         canonical=canonical,
-        stdout=b"x" * (n * 10),
+        stdout=b"x" * size,
         end=end,
         start=more,
         state=None if n % 9 == 8 else "success",
@@ -192,7 +193,7 @@ def a_call(session: UUID, n: int, arguments: bytes) -> tuple[Call, dict[str, Any
             OmissionFact("rendering", "stdout", "lines", 900, 1, "budget"),
         )
         assert made.ended is not None
-        shown: Shown = made.shown.replaced(omissions=cut)
+        shown: Shown = made.shown.replaced(omissions=cut, renderer="command")
         made.end = made.end._replace(fact=made.ended.replaced(shown=shown))
     assert made.ended is not None
     outcome = "signal" if end["signal"] else "exit" if end["exit_status"] else "ok"
@@ -213,9 +214,10 @@ def a_call(session: UUID, n: int, arguments: bytes) -> tuple[Call, dict[str, Any
         "duration": end["duration_ms"],
         "started": made.started.at,
         "finished": made.ended.at,
-        "size": n * 10,
+        "size": size,
         "lost": 0,
-        "cut": 2 * n + 11 if cut else None,
+        # Another program made the receipts without omissions.
+        "cut": 2 * n + 11 if cut else max(size - len(receipt), 0) or None,
         "call_id": more.get("call_id"),
         "error_kind": None,
         "title": None,

@@ -26,11 +26,30 @@ from tooltrail.store.expressions import (
 )
 from tooltrail.store.read.rows import Sql, joined
 
-CUT_SIZE: Final = (
-    "(SELECT CAST(sum(omissions.before_count - omissions.after_count) AS bigint) FROM omissions"
-    " WHERE omissions.invocation_key = invocations.key AND omissions.unit = 'bytes')"
+_CUT: Final = """(
+SELECT CASE WHEN s.renderer <> 'seen' THEN (
+    SELECT CAST(sum(o.before_count - o.after_count) AS bigint) FROM omissions AS o
+    WHERE o.invocation_key = s.invocation_key AND o.unit = 'bytes')
+WHEN {is_longer} THEN invocations.output_size - {shown} END
+FROM surfaces AS s WHERE s.invocation_key = invocations.key)"""
+_SHOWN_ON_SERVER: Final = "octet_length(s.receipt)"
+_SHOWN: Final = "length(CAST(s.receipt AS BLOB))"
+
+CUT_SIZE: Final = Sql(
+    # SQLite may hold a text as a size: a text is no less than ''.
+    _CUT.format(
+        shown=_SHOWN,
+        is_longer=f"invocations.output_size > {_SHOWN} AND invocations.output_size < ''",
+    ),
+    (),
+    Sql(
+        _CUT.format(
+            shown=_SHOWN_ON_SERVER, is_longer=f"invocations.output_size > {_SHOWN_ON_SERVER}"
+        )
+    ),
 )
-"""SQL for the bytes that all stages left out; NULL if nothing was."""
+"""The bytes that all stages left out, or by how much the output is longer than a receipt that
+another program made, whose renderer is `seen`; NULL if the model was shown all."""
 
 _SESSION: Final = "(SELECT held.{} FROM sessions AS held WHERE held.key = invocations.session_key)"
 
@@ -41,7 +60,6 @@ _COLUMNS: Final = {
     "finished": "invocations.finished_at",
     "size": "invocations.output_size",
     "lost": "invocations.lost_size",
-    "cut": CUT_SIZE,
     "agent": _SESSION.format("agent"),
     "receipt": "(SELECT s.receipt FROM surfaces AS s WHERE s.invocation_key = invocations.key)",
 }
@@ -130,13 +148,19 @@ def condition_of(expression: Expression) -> Sql:
 def _of_column(one: Comparison) -> Sql:
     if one.name in ENVIRONMENT:
         raise InvalidRecordError(f"{one.name} can only be compared after `Reader.resolved`")
+    if one.name == "cut":
+        return CUT_SIZE + _compared_to(one)
     column = _COLUMNS.get(one.name, f"invocations.{one.name}")
-    if one.operator == PRESENT:
-        return Sql(f"{column} IS NOT NULL")
     if one.operator == "~":
         on_server = Sql(f"strpos({column}, CAST(? AS text)) > 0", (one.value,))
         return Sql(f"instr({column}, ?) > 0", (one.value,), on_server)
-    return Sql(f"{column} {_sign(one)} ?", (one.value,))
+    return Sql(column) + _compared_to(one)
+
+
+def _compared_to(one: Comparison) -> Sql:
+    if one.operator == PRESENT:
+        return Sql(" IS NOT NULL")
+    return Sql(f" {_sign(one)} ?", (one.value,))
 
 
 def _of_session(one: Comparison) -> Sql:

@@ -14,16 +14,11 @@ from tooltrail.store.read.rows import Sql, check_limit, fetch, limited, where
 from tooltrail.store.views import InvocationView
 
 RANKED: Final = {
-    "duration": "invocations.duration_ms",
-    "size": "invocations.output_size",
+    "duration": Sql("invocations.duration_ms"),
+    "size": Sql("invocations.output_size"),
     "cut": CUT_SIZE,
 }
 """What a list can be ranked by, and its SQL."""
-
-_IS_CUT: Final = Sql(
-    "invocations.key IN (SELECT omissions.invocation_key FROM omissions"
-    " WHERE omissions.unit = 'bytes')"
-)
 
 _RANKED_VIEW: Final = Columns(
     *SMALL_COLUMNS, optional=(Computed("ranked.value", "rank", "integer"),)
@@ -43,15 +38,15 @@ def ranked(
     if by not in RANKED:
         raise InvalidRecordError(f"no rank {by!r:.80}; there are {', '.join(RANKED)}")
     filters = simplified(filters)
-    if by == "size" and limit is not None and not least_first and filters.min_size is None:
+    if by != "duration" and limit is not None and not least_first and filters.min_size is None:
         # Large outputs have an index. Mostly there are enough of them.
         large = replace(filters, min_size=LARGE_BYTES)
         found = _rows(connection, large, by, limit, least_first=False)
-        if len(found) == limit:
+        if len(found) == limit and found[-1][1] >= LARGE_BYTES:
             return found
     found = _rows(connection, filters, by, limit, least_first=least_first)
     rest = None if limit is None else limit - len(found)
-    if connection.is_sqlite and rest != 0:
+    if connection.is_sqlite and by != "cut" and rest != 0:
         found += _rows(connection, filters, by, rest, least_first=least_first, is_number=">= ''")
     return found
 
@@ -66,12 +61,13 @@ def _rows(
     is_number: str = "< ''",
 ) -> list[tuple[InvocationView, int]]:
     # SQLite may hold a text in a column of numbers, and sorts it behind all numbers.
-    value = Sql(f"{RANKED[by]} {is_number}", (), Sql(f"{RANKED[by]} IS NOT NULL"))
-    has_value = [value, *([_IS_CUT] if by == "cut" else [])]
+    has_value = RANKED[by] + Sql(f" {is_number}", (), Sql(" IS NOT NULL"))
     order = f"{'ASC' if least_first else 'DESC'}, invocations.started_at DESC, invocations.key DESC"
     chosen = (
-        Sql(f"SELECT invocations.key, {RANKED[by]} AS value FROM invocations")
-        + where([*has_value, *conditions_of(filters)])
+        Sql("SELECT invocations.key, ")
+        + RANKED[by]
+        + " AS value FROM invocations"
+        + where([has_value, *conditions_of(filters)])
         + f" ORDER BY value {order}"
         + limited(limit)
     )

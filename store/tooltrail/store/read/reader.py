@@ -111,7 +111,7 @@ class Reader:
         """The invocations with the greatest values, by default, and the value of each.
 
         `by` is `duration` in milliseconds, `size` of the produced output in bytes, or `cut`: the
-        bytes that all stages left out. Invocations without this value are left out.
+        bytes that the model was not shown. Invocations without this value are left out.
         """
         from tooltrail.store.read.rankings import ranked
 
