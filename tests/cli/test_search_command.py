@@ -269,6 +269,8 @@ def test_an_empty_pattern_is_wrong_usage(recorded: Cli) -> None:
     [
         "UPDATE search_words SET block = CAST(substr(block, 1, 9) || x'01' AS BLOB)",
         "UPDATE search_words SET block = 'x' WHERE initial = 101",
+        # A header that announces more bytes than there is memory for.
+        "UPDATE search_words SET block = x'28b52ffde000000000000040000100'",
         "DELETE FROM search_words WHERE initial = 0",
         "DELETE FROM search_words WHERE initial = 101",
     ],
@@ -280,7 +282,9 @@ def test_a_damaged_index_is_damage_with_a_way_out(recorded: Cli, damage: str) ->
     checked = recorded.run("db", "check")
     assert (checked.code, checked.lines) == (1, [f"{DAMAGED}"])
     ended = recorded.run("search", "E0433")
-    assert (ended.code == 1 and DAMAGED in ended.message) or "initial = 101" in damage
+    # A search does not miss a block that is gone. The owners are in the block 0.
+    is_unseen = damage.endswith("initial = 101") and damage.startswith("DELETE")
+    assert (ended.code == 1 and DAMAGED in ended.message) or is_unseen
     recorded.ok("db", "index", "--rebuild")
     assert recorded.ok("db", "check").lines == []
     assert recorded.ok("search", "E0433").lines

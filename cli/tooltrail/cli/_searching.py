@@ -201,7 +201,7 @@ def _block(hit: Hit, named: Sequence[str], *, utc: bool) -> Iterator[str]:
             continue
         seen.add(place.text.strip())
         where = f"  {printable(place.name)}, line {place.line:,}, byte {place.offset:,}:"
-        command = shlex.join(command_of(hit, place, named))
+        command = printable(shlex.join(command_of(hit, place, named)))
         gap = "  " if len(where) + 2 + len(command) <= _room() else "\n" + " " * _INDENT
         yield f"{where}{gap}{command}\n"
         yield from (f"    {_cut(line)}\n" for line in place.before)

@@ -36,8 +36,7 @@ COLUMNS: Final = {
     "cut": "size",
 }
 """The columns that a comparison can name, and the kind of each. Durations are milliseconds, sizes
-bytes; `lost` was not captured, `cut` not shown to the model. The value of `session` is its id or its
-name."""
+bytes: `lost` was not captured, `cut` not shown to the model. `session` is an id or a name."""
 
 ENVIRONMENT: Final = ("cwd", "host", "user")
 """Texts of the environment of a call that a comparison can name; see `read.environments`."""
@@ -88,8 +87,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class RanIn:
-    """True for calls that ran in one of some environments."""
+    """True for calls that ran in one of the environments for which a comparison is true."""
 
+    comparison: Comparison
     environments: tuple[Digest, ...]
 
 

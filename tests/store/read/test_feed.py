@@ -1,9 +1,12 @@
 """The feed gives what begins and ends, each once."""
 
+from tests.support.call_facts import changed
 from tests.support.recorded_calls import call, entries_of
 from tests.support.store_parts import StoreParts
 
 from tooltrail.journal.clock import new_id
+from tooltrail.records.digests import digest_of
+from tooltrail.store.expressions import Comparison
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.read.feed import InvocationFeed
 
@@ -44,6 +47,20 @@ def test_a_filter_looks_at_each_as_it_is(parts: StoreParts) -> None:
     ]
     parts.ingest(*entries_of(made))
     assert [one.id for one in feed.poll()] == [made[1].started.id]
+
+
+def test_a_folder_that_is_new_is_compared_too(parts: StoreParts) -> None:
+    inside = Comparison("cwd", "~", "repo")
+    where = InvocationFilter(expression=parts.reader.resolved([inside]))
+    feed = InvocationFeed(parts.reader, where)
+    feed.poll()
+    made = [call(SESSION, n, receipt=b"r") for n in (1, 2)]
+    for one, folder in zip(made, (b"repo", b"other"), strict=True):
+        environment = b'{"cwd":"/%b"}' % folder
+        start = changed(one.start, environment=digest_of(environment))
+        one.start = start._replace(bodies=[*start.bodies, environment])
+    parts.ingest(*entries_of(made))
+    assert [one.id for one in feed.poll()] == [made[0].started.id]
 
 
 def test_more_than_one_query_takes_are_given(sqlite_parts: StoreParts) -> None:

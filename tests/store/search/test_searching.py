@@ -210,27 +210,39 @@ def test_a_path_is_found_as_a_shell_a_compiler_and_a_patch_write_it() -> None:
 
 
 def test_a_name_behind_a_letter_of_an_option_is_in_the_index(parts: StoreParts) -> None:
-    commands = (b"make -fMakefile", b"make -f Makefile", b"cc -IMakefiles x.c")
+    long = b"m" * CUT
+    commands = (b"make -fMakefile", b"make -f Makefile", b"cc -I" + long, b"cc -IMakefiles x.c")
     calls = [
         call(SESSION, n, arguments=b'{"command":"%b"}' % one) for n, one in enumerate(commands)
     ]
-    *wanted, _ = recorded(parts, *calls)
+    *wanted, led, _ = recorded(parts, *calls)
     assert [hit.id for hit in search(parts, PathQuery("/repo/Makefile"))] == wanted[::-1]
+    assert [hit.id for hit in search(parts, PathQuery(long.decode()))] == [led]
 
 
 def test_the_folder_in_which_a_call_ran_counts_for_a_path(parts: StoreParts) -> None:
-    environments = [b'{"cwd":"/repo/src"}', b'{"cwd":"/other"}']
-    calls = [call(SESSION, n, arguments=b'{"command":"make"}') for n in range(2)]
+    environments = [b'{"cwd":"/repo/src"}', b'{"cwd":"/other"}', b'{"host":"here"}']
+    calls = [call(SESSION, n, arguments=b'{"command":"make"}') for n in range(3)]
     for one, environment in zip(calls, environments, strict=True):
         start = changed(one.start, environment=digest_of(environment))
         one.start = start._replace(bodies=[*start.bodies, environment])
-    inside, _ = recorded(parts, *calls)
+    inside, _, _ = recorded(parts, *calls)
     for path in ("/repo", "/repo/src", "src"):
         assert [hit.id for hit in search(parts, PathQuery(path))] == [inside]
-    assert search(parts, PathQuery("/repo/lib")) == []
+    for path in ("/repo/lib", "None"):
+        assert search(parts, PathQuery(path)) == []
     for text, ids in (("/repo/src", [inside]), ("/none", [])):
         where = InvocationFilter(expression=parts.reader.resolved([Comparison("cwd", "=", text)]))
         assert [one.id for one in parts.reader.invocations(where).items] == ids
+
+
+def test_each_text_is_indexed_by_itself_and_numbers_as_they_are_written(parts: StoreParts) -> None:
+    # A control sequence that does not end in one stream must not end in the next one.
+    opened = call(SESSION, 1, stdout=b"\x1b]0;begin needle", stderr=b"haystack \x07")
+    number = call(SESSION, 2, arguments=b'{"rate":1.5E5}')
+    first, second = recorded(parts, opened, number)
+    assert found(parts, "needle") == found(parts, "haystack") == [first]
+    assert found(parts, "1.5E5") == [second]
 
 
 def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None:

@@ -1,13 +1,13 @@
 """Finds the environments in which calls ran, such as those of a folder.
 
 An environment is a JSON document in a body, which the database may hold compressed. Many calls
-share one. So values are compared here for each environment; SQL compares digests alone.
+may share one. So values are compared here for each environment; SQL compares digests alone.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from itertools import islice
 from typing import Any, Final, cast
 
 from tooltrail.records.digests import Digest
@@ -27,17 +27,25 @@ from tooltrail.store.read.columns import Columns
 from tooltrail.store.read.rows import Sql, fetch
 
 _ENVIRONMENT: Final = Columns("sessions: environment")
+_AT_ONCE: Final = 1_000
+
 _ALL: Final = Sql(
     "SELECT environment FROM sessions UNION SELECT environment FROM invocations"
     " WHERE environment IS NOT NULL"
 )
 
 
-def read_environments(connection: Connection) -> dict[Digest, Mapping[str, Any]]:
-    """The environments that can be read, each with its members."""
-    read = [_ENVIRONMENT.read(row)[0]["environment"] for row in fetch(connection, _ALL)]
-    bodies = load_bodies(connection, [one for one in read if one is not None])
-    return {digest: members_of(body.data or b"") for digest, body in bodies.items()}
+def environments_where(
+    connection: Connection, is_true: Callable[[Mapping[str, Any]], bool]
+) -> tuple[Digest, ...]:
+    """The environments for whose members a condition is true. A few are in memory at once."""
+    read = (_ENVIRONMENT.read(row)[0]["environment"] for row in fetch(connection, _ALL))
+    digests = (one for one in read if one is not None)
+    found: list[Digest] = []
+    while some := list(islice(digests, _AT_ONCE)):
+        bodies = load_bodies(connection, some).items()
+        found += (digest for digest, body in bodies if is_true(members_of(body.data)))
+    return tuple(found)
 
 
 def members_of(environment: str | bytes | None) -> Mapping[str, Any]:
@@ -50,7 +58,6 @@ def members_of(environment: str | bytes | None) -> Mapping[str, Any]:
 
 def resolved(connection: Connection, expressions: Sequence[Expression]) -> Expression:
     """See `Reader.resolved`."""
-    known = cache(partial(read_environments, connection))
 
     def changed(one: Expression) -> Expression:
         match one:
@@ -58,9 +65,12 @@ def resolved(connection: Connection, expressions: Sequence[Expression]) -> Expre
                 return type(one)(tuple(map(changed, parts)))
             case Not(part):
                 return Not(changed(part))
-            case Comparison(name) if name in ENVIRONMENT:
-                every = known().items()
-                return RanIn(tuple(each for each, has in every if _is_true(one, has.get(name))))
+            case Comparison(name) | RanIn(Comparison(name)) if name in ENVIRONMENT:
+                comparison = one.comparison if isinstance(one, RanIn) else one
+                return RanIn(
+                    comparison,
+                    environments_where(connection, lambda has: _is_true(comparison, has.get(name))),
+                )
             case _:
                 return one
 

@@ -135,8 +135,8 @@ def condition_of(expression: Expression) -> Sql:
             return Sql("(") + joined(word, map(condition_of, parts)) + ")"
         case Not(part):
             return Sql("(") + condition_of(part) + ") IS NOT TRUE"
-        case RanIn(environments):
-            return _has_run_in(environments)
+        case RanIn(_, environments):
+            return has_run_in(environments)
         case Comparison(name) if name in _SOURCES:
             return _in_document(expression)
         case Comparison("session"):
@@ -169,7 +169,8 @@ def _of_session(one: Comparison) -> Sql:
     return is_so if one.operator == "=" else is_so + " IS NOT TRUE"
 
 
-def _has_run_in(environments: tuple[Digest, ...]) -> Sql:
+def has_run_in(environments: tuple[Digest, ...]) -> Sql:
+    """The condition that a call ran in one of some environments."""
     column = f"COALESCE(invocations.environment, {_SESSION.format('environment')})"
     digits = [one.partition(":")[2] for one in environments]
     on_server = Sql(f"encode({column}, 'hex') = ANY(?)", (digits,))

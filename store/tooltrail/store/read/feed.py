@@ -1,10 +1,12 @@
 """Reports invocations that began or ended since the last poll, for programs that follow a store."""
 
+from dataclasses import replace
 from typing import Final
 
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read.conditions import conditions_of
+from tooltrail.store.read.environments import resolved
 from tooltrail.store.read.pages import SMALL, WITH_SESSION, invocation_view
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.read.rows import Sql, fetch, fetch_each, fetch_value, joined
@@ -45,10 +47,13 @@ class InvocationFeed:
         Raises:
             DamageError, UnavailableError: see `Reader`.
         """
-        # The lead is the key: few keys are read, so no index of the filter is needed.
-        fits = [one + " AND " for one in conditions_of(self._where, lead="key")]
-        query = Sql(f"SELECT {SMALL.sql} FROM {WITH_SESSION} WHERE ") + joined("", fits)
         with self._database.read() as connection:
+            where = self._where
+            if where.expression is not None:
+                where = replace(where, expression=resolved(connection, [where.expression]))
+            # The lead is the key: few keys are read, so no index of the filter is needed.
+            fits = [one + " AND " for one in conditions_of(where, lead="key")]
+            query = Sql(f"SELECT {SMALL.sql} FROM {WITH_SESSION} WHERE ") + joined("", fits)
             keys = sorted(self._changes(connection))
             rows = fetch_each(connection, query, "invocations.key", keys, _ORDER)
             return [invocation_view(row) for row in rows]

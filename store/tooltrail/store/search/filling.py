@@ -38,8 +38,8 @@ from tooltrail.store.search.texts import (
     leaves_of,
     pieces_of,
     spoken_of,
+    summary_of,
     text_of,
-    told_of,
 )
 
 BATCH_ENTRIES: Final = 2_000
@@ -193,7 +193,7 @@ def _read_texts(
 def _texts_of(name: str, text: str) -> list[str]:
     """The texts in a column. JSON without escapes has the same words as the texts in it."""
     if name == "canonical":
-        return [one for _, one in told_of(text)]
+        return [one for _, one in summary_of(text)]
     if name == "receipt" or "\\" not in text:
         return [text]
     return [one for _, one in leaves_of(name, text)]

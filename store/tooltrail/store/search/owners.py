@@ -13,12 +13,11 @@ from uuid import UUID
 
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
-from tooltrail.store.expressions import RanIn
 from tooltrail.store.filters import LISTS, InvocationFilter
 from tooltrail.store.read.columns import Columns
 from tooltrail.store.read.conditions import conditions_of
-from tooltrail.store.read.environments import read_environments
-from tooltrail.store.read.expression_sql import condition_of
+from tooltrail.store.read.environments import environments_where
+from tooltrail.store.read.expression_sql import has_run_in
 from tooltrail.store.read.pages import key_of
 from tooltrail.store.read.rows import Sql, fetch, is_in, limited, where
 from tooltrail.store.search.index import owners_with, what_is_behind
@@ -158,8 +157,9 @@ def _may_be_hits(connection: Connection, query: Query, phrases: Sequence[Phrase]
             waiting = Sql(f"{_WAITING} JOIN {table} AS o ON o.id = e.subject_id {_RANGE}", behind)
             found.update(int(row[0]) * 2 + is_message for row in fetch(connection, waiting))
     if isinstance(query, PathQuery):
-        known = read_environments(connection).items()
-        ran_in = RanIn(tuple(one for one, has in known if query.span(str(has.get("cwd")))))
-        select = Sql("SELECT invocations.key FROM invocations") + where([condition_of(ran_in)])
+        ran_in = environments_where(
+            connection, lambda has: query.span(str(has.get("cwd") or "")) is not None
+        )
+        select = Sql("SELECT invocations.key FROM invocations") + where([has_run_in(ran_in)])
         found.update(int(row[0]) * 2 for row in fetch(connection, select))
     return found

@@ -30,8 +30,8 @@ _NAME_ENDS: Final = r"(?![\w~%@+-])(?!\.\w)"
 
 _BEGINS: Final = r"(?:^|[^\w.~%+/\\-]|\\[ntr]|(?<![\w-])-\w)"
 _BASE: Final = r"(?:(?:\S*/)?\.\.?|~\w*|\$\w+|\S*[)}%`]|[ab])/+"
-"""The beginning of a path: behind a space, a quote, `=`, `-I`, … And a folder that may be any one:
-`..`, `~`, `$DIR`, `$(pwd)`, and `a` and `b` of a patch."""
+"""Where a path may begin: behind a space, a quote, `=`, `-I`, … And folders that may stand for any
+folder: `..`, `~`, `$DIR`, `$(pwd)`, and `a` and `b` of a patch."""
 
 _RELATIVE: Final = rf"{_BEGINS}(?:{_BASE})?$"
 _FROM_ROOT: Final = rf"{_BEGINS}(?:{_BASE}|/+)?$"

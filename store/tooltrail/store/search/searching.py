@@ -177,7 +177,10 @@ class Search:
         by_key = {one.key: one for one in owners}
         with self._reader.database.read() as connection:
             rows = fetch_each(connection, Sql(_MESSAGES), "messages.key", list(by_key))
-            read: list[Mapping[str, Any]] = [_MESSAGE.read(row)[0] for row in rows]
+            read: list[Mapping[str, Any]] = []
+            for values, problems in map(_MESSAGE.read, rows):
+                read.append(values)
+                self.unread += (f"message {values['id']}: {problem}" for problem in problems)
             digests = (one[name] for one in read for name in ("text", "document"))
             bodies = load_bodies(connection, [one for one in digests if one is not None])
         found: dict[Owner, _Candidate] = {}
@@ -203,7 +206,7 @@ class Search:
 
     def _pieces(self, detail: InvocationDetail) -> Iterator[Piece]:
         if isinstance(self.query, PathQuery):
-            yield Piece(FOLDER, str(members_of(detail.environment).get("cwd")), "")
+            yield Piece(FOLDER, str(members_of(detail.environment).get("cwd") or ""), "")
         yield from pieces_of(detail, self._read)
 
     def _in_long_streams(self, detail: InvocationDetail) -> list[Place]:

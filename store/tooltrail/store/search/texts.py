@@ -69,7 +69,7 @@ def pieces_of(
     yield from (Piece(place, text, "input") for place, text in leaves_of("arguments", arguments))
     if detail.receipt is not None:
         yield Piece("receipt", detail.receipt.text, "receipt")
-    for place, text in told_of(detail.canonical_json):
+    for place, text in summary_of(detail.canonical_json):
         yield Piece(place, text, "canonical")
     for place, text in leaves_of("output", detail.complete_json or ""):
         yield Piece(place, text, "complete")
@@ -131,7 +131,7 @@ def _leaves(name: str, value: Any, *, without: Container[str] = ()) -> Iterator[
         yield name, "\n".join(names)
 
 
-def told_of(canonical: str | None) -> Iterator[tuple[str, str]]:
+def summary_of(canonical: str | None) -> Iterator[tuple[str, str]]:
     """The summary and the error of a canonical result. Its other texts stand in the output, too."""
     members = _members_of(_loaded(canonical or ""))
     if isinstance(members.get("summary_text"), str):
@@ -156,6 +156,7 @@ def _loaded(document: str) -> Any:
     if document[:1] not in ("{", "["):
         return None
     try:
-        return json.loads(document)
+        # Numbers as they are written, such as 1.5E5.
+        return json.loads(document, parse_float=str, parse_int=str)
     except (ValueError, RecursionError):
         return None

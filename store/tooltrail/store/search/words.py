@@ -35,8 +35,9 @@ _SMALL: Final = bytes(
 """Maps capital letters of ASCII to small ones, and its other characters than letters and digits to
 spaces. Other bytes of UTF-8 stay."""
 
-_ESCAPES: Final = r"(?:\x1b|\\u001[bB])\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
-"""Control sequences of a terminal, such as those of colours (ECMA-48), also inside JSON."""
+_ESCAPES: Final = r"(?:\x1b|\\u001[bB])\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"
+"""Control sequences of a terminal, such as those of colours (ECMA-48), also inside JSON. They end in
+their line, so that a sequence without an end hides no words of a later stream in a receipt."""
 
 _LINE_ESCAPE: Final = r"\\[ntr]"
 """An escape of JSON or of a shell for white space, in a text that is quoted in another one."""
@@ -104,10 +105,11 @@ class Phrase:
         last = found[-1].decode() if found else ""
         self._ends_in_word = self._folded.endswith(last or " ") and not _is_unspaced(last)
         goes_on = [False] * (len(found) - 1) + [is_prefix and self._ends_in_word]
-        self.words = [
-            (word[:CUT], is_path and n == 0, len(word) >= CUT or on)
-            for n, (word, on) in enumerate(zip(found, goes_on, strict=False))
-        ]
+        self.words: list[tuple[bytes, bool, bool]] = []
+        for n, (word, on) in enumerate(zip(found, goes_on, strict=False)):
+            is_led = is_path and n == 0
+            most = CUT - is_led
+            self.words.append((word[:most], is_led, on or len(word) >= most))
         self._patterns: dict[str, re.Pattern[str]] = {}
 
     def find(self, text: str) -> tuple[int, int] | None:
