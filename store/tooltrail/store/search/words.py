@@ -36,8 +36,8 @@ _SMALL: Final = bytes(
 spaces. Other bytes of UTF-8 stay."""
 
 _ESCAPES: Final = r"(?:\x1b|\\u001[bB])\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"
-"""Control sequences of a terminal, such as those of colours (ECMA-48), also inside JSON. They end in
-their line, so that a sequence without an end hides no words of a later stream in a receipt."""
+"""Control sequences of a terminal, such as those of colours (ECMA-48), also inside JSON. They end
+in their line: in a receipt, a sequence without an end hides no words of the stream below."""
 
 _LINE_ESCAPE: Final = r"\\[ntr]"
 """An escape of JSON or of a shell for white space, in a text that is quoted in another one."""
