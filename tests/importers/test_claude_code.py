@@ -21,7 +21,7 @@ from tests.importers.sources import (
 )
 
 from tooltrail.importers import claude_code
-from tooltrail.importers.events import Line, ResultFound
+from tooltrail.importers.events import Line, MessageFound, ResultFound
 
 BASH = {"stdout": "out\n", "stderr": "err\n", "interrupted": False, "isImage": False}
 
@@ -156,17 +156,19 @@ def test_a_sub_agent_is_a_session_of_its_own(tmp_path: Path) -> None:
 def test_unknown_lines_and_blocks_are_kept_verbatim(tmp_path: Path) -> None:
     lines = [
         claude_line("assistant", [{"type": "hologram", "x": 1}], 1, novelty=[1]),
+        claude_line("assistant", [], 2),
         {"type": "telepathy", "sessionId": "5e55"},
         {"type": "summary", "summary": "x", "leafUuid": "y"},
     ]
     path = write_lines(tmp_path / "a.jsonl", lines)
     counts = import_one(tmp_path, path).counts
     assert (counts["unknown: telepathy"], counts["other_lines"]) == (1, 1)
+    assert "unknown: assistant" not in counts
     with opened(tmp_path) as reader:
         (session,) = reader.sessions()
         _, (message, unknown), _ = reader.conversation(session.id, payloads=True)
     assert b'"native":{"type":"hologram","x":1}' in (message.document or b"")
-    assert unknown.payload == path.read_bytes().splitlines(keepends=True)[1]
+    assert unknown.payload == path.read_bytes().splitlines(keepends=True)[2]
     assert_intact(tmp_path)
 
 
@@ -319,6 +321,16 @@ def test_a_command_that_was_ended_early_has_a_partial_output(
     summary = call.summary
     assert (summary.state, summary.error_kind, summary.exit_status) == (state, kind, None)
     assert ("partial_output" in (call.canonical_json or "")) == (kind is not None)
+
+
+def test_a_null_member_is_kept_and_an_invalid_duration_is_replaced(tmp_path: Path) -> None:
+    line = claude_result(1, "t", "done", {"durationMs": "?", "totalDurationMs": 7})
+    reader = claude_code.Reader(tmp_path / "a.jsonl")
+    *_, result = reader.events(Line(0, b"", {**line, "nothing": None}))
+    *_, message = reader.events(Line(1, b"", claude_line("user", "hi", 2, nothing=None)))
+    assert isinstance(result, ResultFound)
+    assert isinstance(message, MessageFound)
+    assert (result.duration_ms, result.extras, message.extras) == (7, *[{"nothing": None}] * 2)
 
 
 def test_an_image_that_only_the_model_saw_is_kept(tmp_path: Path) -> None:

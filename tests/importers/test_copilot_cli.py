@@ -107,12 +107,14 @@ def test_a_sub_agent_is_a_session_of_its_own(tmp_path: Path) -> None:
         START,
         event("assistant.message", ASKED),
         event("tool.execution_start", BEGUN),
+        event("tool.execution_start", {"toolCallId": "c3"}),  # without a name
         event("tool.execution_start", inner, agentId="c1"),
         event("tool.execution_complete", {**DONE, "toolCallId": "c2"}, agentId="c1"),
         event("tool.execution_complete", DONE),
     ]
     counts = import_one(tmp_path, write_lines(tmp_path / "events.jsonl", lines)).counts
     assert (counts["calls"], counts["results"]) == (2, 2)
+    assert not [name for name in counts if name.startswith("unknown")]
     with opened(tmp_path) as reader:
         child, parent = sorted(reader.sessions(), key=lambda one: one.parent_id is None)
         names = {call.summary.session_id: call.summary.tool_name for call in calls_in(reader)}

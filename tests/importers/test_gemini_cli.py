@@ -111,13 +111,15 @@ def test_a_message_that_is_written_again_adds_only_its_calls(tmp_path: Path) -> 
         SAID,
         {"$set": {"lastUpdated": "2026-04-14T09:55:14Z"}},
         {**SAID, "toolCalls": [CALL, waiting]},
-        {**SAID, "toolCalls": [CALL, SHELL]},
+        *[{**SAID, "toolCalls": [CALL, SHELL]}] * 2,
+        {"$set": {"messages": [ASKED]}},
         {"$set": {"messages": [ASKED, {"type": "user", "content": "more"}]}},
         {"$rewindTo": "m1"},
     ]
     counts = import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines)).counts
     assert (counts["messages"], counts["calls"], counts["results"]) == (3, 2, 2)
     assert (counts["other_lines"], counts["unpaired_calls"]) == (2, 0)
+    assert not [name for name in counts if name.startswith("unknown")]
     with opened(tmp_path) as reader:
         calls, (said, asked, more) = calls_in(reader), messages_in(reader)
     assert (said.text, asked.text, more.text) == ("I edit.", "", "more")

@@ -169,8 +169,10 @@ def test_a_sub_agent_is_a_session_of_its_own(tmp_path: Path) -> None:
 
 def test_what_codex_sends_of_a_command_is_its_output(tmp_path: Path) -> None:
     one = tool("PostToolUse", "call_1", tool_response="hello\n", turn_id="1", model="gpt")
-    log(tmp_path, one, agent="codex")
-    imported(tmp_path)
+    log(tmp_path, event("SessionStart"), one, event("Telepathy"), agent="codex")
+    (report,) = imported(tmp_path)
+    unknown = {name: n for name, n in report.counts.items() if name.startswith("unknown")}
+    assert unknown == {"unknown: event Telepathy": 1}
     with opened(tmp_path) as reader:
         (call,) = calls_in(reader)
         assert stream_of(reader, call, "combined") == b"hello\n"
@@ -192,9 +194,12 @@ def test_the_transcript_comes_first(tmp_path: Path) -> None:
         tmp_path,
         tool("PreToolUse", "t1", **named),
         tool("PostToolUse", "t1", tool_response=SHELL, **named),
+        event("PostToolBatch", tool_calls=[{"tool_use_id": "t1", "tool_response": SHELL}]),
         tool("PreToolUse", "t2", **named),
     )
-    imported(tmp_path)
+    *_, of_log = imported(tmp_path)
+    found = {name: n for name, n in of_log.counts.items() if n}
+    assert found == {"calls": 1, "unpaired_calls": 1, "new": 1}
     with opened(tmp_path) as reader:
         ended, running = calls_in(reader)
         assert [message.role for message in messages_in(reader)] == ["user", "assistant"]

@@ -109,7 +109,7 @@ def named_texts(value: Json, names: Json) -> dict[str, Any]:
 
 
 def without(value: Json, known: AbstractSet[str]) -> dict[str, Any]:
-    """The members of a value that have no place in our records."""
+    """The members of a value that have no place in our records, except null ones."""
     return {name: one for name, one in value.items() if name not in known and one is not None}
 
 

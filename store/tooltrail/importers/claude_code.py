@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from tooltrail.importers.blocks import (
     block_of,
+    milliseconds_of,
     named_texts,
     origin_of,
     others_than_text,
@@ -24,7 +25,6 @@ from tooltrail.importers.blocks import (
     role_of,
     spelled,
     text_of,
-    without,
 )
 from tooltrail.importers.cuts import size_before_cut, streams_of
 from tooltrail.importers.events import (
@@ -115,7 +115,7 @@ class Reader(FileReader):
         self._commands: dict[str, str] = {}
 
     def events(self, line: Line) -> Iterator[Event]:
-        """The events of one line; none if its session had the same message and `uuid` before."""
+        """The events of one line. A repeated message is skipped."""
         value = object_of(line.value)
         if not value:
             return
@@ -157,7 +157,9 @@ class Reader(FileReader):
         if said:
             origin = _origin(message) if value.get("type") == "assistant" else NOTHING
             role = role_of(message.get("role") or value.get("type"))
-            yield MessageFound(session, name, at, role, said, origin, without(value, _KNOWN))
+            yield MessageFound(session, name, at, role, said, origin, _others(value))
+        elif message.get("content") == []:
+            yield None  # the type is known, but the message says nothing
 
     def _call(self, call_id: str, tool: str, given: Any) -> CallFound:
         is_command = tool == _COMMAND_TOOL
@@ -177,9 +179,8 @@ class Reader(FileReader):
         failure = early_end(object_of(returned))
         if block.get("is_error") is True and (command is None or output is None):
             failure = failure or _kind(receipt or "")
-        duration = object_of(returned).get("durationMs", object_of(returned).get("totalDurationMs"))
         extras = _extras(value, content, returned, is_command=command is not None)
-        at = value.get("timestamp")
+        at, duration = value.get("timestamp"), _duration(object_of(returned))
         return ResultFound(session, call_id, at, receipt, output, failure, duration, extras)
 
 
@@ -268,9 +269,20 @@ def early_end(returned: Json) -> str | None:
     return "tool_timed_out" if has_limit and not returned.get("backgroundTaskId") else None
 
 
+def _duration(returned: Json) -> int | None:
+    """How long a tool ran, by the first member that has a valid time."""
+    times = (milliseconds_of(returned.get(name)) for name in ("durationMs", "totalDurationMs"))
+    return next((one for one in times if one is not None), None)
+
+
+def _others(value: Json) -> dict[str, Any]:
+    """The members of a line that have no place in our records, including null ones."""
+    return {name: one for name, one in value.items() if name not in _KNOWN}
+
+
 def _extras(value: Json, content: Any, returned: Any, *, is_command: bool) -> Json:
     """The members of a result that no record has."""
-    extras = without(value, _KNOWN)
+    extras = _others(value)
     if returned is None:
         extras |= others_than_text(content)
     match returned:

@@ -103,6 +103,7 @@ class Reader(FileReader):
         if kind in _ROLES:
             yield self._message(session, name, at, _ROLES[kind], data)
         elif kind == "tool.execution_start" and (session, str(call_id)) not in self._calls:
+            yield None  # the type is known, even if the call has no name
             for call in self._calls_in(session, [{**data, "name": data.get("toolName")}]):
                 yield call._replace(session=session, at=at)
         elif kind == "tool.execution_complete" and isinstance(call_id, str):

@@ -209,7 +209,7 @@ class Skipped(NamedTuple):
 
 Found: TypeAlias = SessionFound | SessionEnded | MessageFound | CallFound | ResultFound | Skipped
 Event: TypeAlias = Found | None
-"""What one value of a source says; None if it belongs to a later value."""
+"""What one value of a source says; None if its type is known but it adds nothing by itself."""
 
 
 class FileReader:

@@ -102,6 +102,7 @@ class Reader(FileReader):
         if kind not in _ROLES:
             yield Skipped(kind, is_known=kind in _NO_CONVERSATION)
             return
+        yield None  # the type is known, even if the message repeats an earlier one
         at, is_new = message.get("timestamp"), self._is_new("message", name)
         blocks = _blocks(message) if is_new else []
         results: list[ResultFound] = []

@@ -115,6 +115,8 @@ class Reader:
                 yield self._opening(session, event, at)
         else:
             yield Skipped(f"event {kind}", is_known=kind in _IN_TRANSCRIPT)
+            return
+        yield None  # the type is known, even if the transcript has the content of the event
 
     def _session_of(self, event: Json) -> str:
         session, agent = str(event.get("session_id")), event.get("agent_id")

@@ -44,7 +44,11 @@ _UNEXPECTED: Final = (
 
 
 class Reader(Protocol):
-    """Reads the lines of one file, in order. A line without events is of an unknown type."""
+    """Reads the lines of one file, in order.
+
+    A line without events is of an unknown type. For a line of a known type that adds nothing, a
+    reader yields None.
+    """
 
     def events(self, line: Line) -> Iterable[Event]:
         """The events of one line."""

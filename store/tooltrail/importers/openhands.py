@@ -162,11 +162,11 @@ def _is_event(value: Json) -> bool:
 
 
 def _opening(session: str, value: Json, events: Sequence[Json]) -> SessionFound:
-    told = {**value, **object_of(value, "issue")}
+    about = {**value, **object_of(value, "issue")}
     versions = (object_of(one, "args").get("openhands_version") for one in events)
     version = next((one for one in versions if isinstance(one, str)), None)
     agent = f"{NAME} {version}" if version else NAME
-    title = told.get("title") or told.get("instance_id")
+    title = about.get("title") or about.get("instance_id")
     return SessionFound(session, events[0].get("timestamp"), agent, title=title)
 
 
