@@ -8,6 +8,10 @@ from tests.importers.sources import claude_line, write_lines
 from tests.support.cli import Cli
 
 LOG = "".join(f"compiling module {n:04}\n" for n in range(1, 4000)) + "error: missing ';'\n"
+TESTS = "".join(f"tests/test_app.py::test_case_{n:03} PASSED\n" for n in range(1, 121))
+SHOWN = (
+    TESTS[:80] + f"... [{len(TESTS) - 120:,} characters cut] ...\n" + TESTS[-40:] + "120 passed\n"
+)
 SECRET = "ghp_" + "a1" * 18
 
 
@@ -17,7 +21,7 @@ def lines_of_story() -> Iterator[dict[str, Any]]:
         ("Bash", "make test", f"Exit code 2\n{LOG}", None, "error"),
         ("Read", "app/login.py", "def login(): pass\n", {"type": "text"}, ""),
         ("Edit", "app/login.py", "The file was updated.", {"filePath": "app/login.py"}, ""),
-        ("Bash", "make test", "12 passed\n", {"stdout": "12 passed\n", "stderr": ""}, ""),
+        ("Bash", "make test", SHOWN, {"stdout": TESTS + "120 passed\n", "stderr": ""}, ""),
         ("Bash", "git push", "The user doesn't want to proceed with this tool use.", None, "error"),
         ("Bash", "env", f"TOKEN={SECRET}\n", {"stdout": f"TOKEN={SECRET}\n", "stderr": ""}, ""),
         ("Grep", "TODO", "app/login.py:7: TODO", {"numFiles": 1}, ""),
