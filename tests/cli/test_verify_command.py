@@ -42,9 +42,9 @@ def test_what_today_s_program_recorded_is_right(cli: Cli) -> None:
         assert ended.text == ""
         assert ended.message.startswith("compared ")
         assert ended.message.endswith(": 0 damaged, 0 incomplete\n")
-        for count in ("4 calls", "2 messages", "1 sessions"):
+        for count in ("4 calls", "2 messages", "1 session"):
             assert f"{count}, " in ended.message
-        assert ("1 artifacts" in ended.message) == ("--no-artifacts" not in flags)
+        assert ("1 artifact:" in ended.message) == ("--no-artifacts" not in flags)
 
 
 def test_a_call_that_has_not_ended_is_incomplete(cli: Cli) -> None:

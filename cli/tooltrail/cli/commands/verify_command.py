@@ -46,7 +46,13 @@ def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -
         else:
             for one in found:
                 write(f"{one.kind:10} {printable(one.message)}\n")
-    checked = ", ".join(f"{count:,} {what}" for what, count in totals.checked.items() if count)
+    checked = ", ".join(_number(count, what) for what, count in totals.checked.items() if count)
     damaged, incomplete = totals.damage_count, totals.incomplete_count
     say(f"compared {checked or 'nothing'}: {damaged:,} damaged, {incomplete:,} incomplete")
     return ExitCode.of_damage(is_damaged=damaged > 0, is_incomplete=incomplete > 0)
+
+
+def _number(count: int, plural: str) -> str:
+    """A number with its noun: `1 ledger entry`, `2 ledger entries`."""
+    singular = plural.removesuffix("s").removesuffix("ie") + "y" * plural.endswith("ies")
+    return f"{count:,} {singular if count == 1 else plural}"
