@@ -132,6 +132,9 @@ def test_the_index_can_be_switched_off_and_made_again(recorded: Cli) -> None:
         (after,) = recorded.ok("db", "index", option, "--json").records
         assert (after["is_on"], after["waiting_count"]) == (True, 0)
         assert len(recorded.ok("search", "needle", "--json").records) == 4
+    recorded.ok("db", "index", "--off")
+    screen = on_a_terminal(recorded, "db", "index", "--on", columns=80)
+    assert screen.count("indexing  ░") == 1
     assert recorded.ok("db", "check").message == "no problem found\n"
     assert "facts" in next(one for one in recorded.ok("status").lines if one.startswith("index"))
 

@@ -201,7 +201,7 @@ def test_the_longest_largest_and_most_cut_come_first(recorded: Cli) -> None:
 @pytest.mark.parametrize("column", ["duration_ms", "output_size"])
 def test_a_text_in_a_column_of_numbers_comes_last(recorded: Cli, column: str) -> None:
     if "://" in recorded.database:
-        return  # a server refuses such a text
+        pytest.skip("a server refuses such a text")
     with sqlite3.connect(recorded.database) as raw:
         for (name,) in raw.execute(
             "SELECT name FROM sqlite_master WHERE type = 'trigger'"

@@ -1,6 +1,7 @@
 """The commands that documents show with `$`, run in one shell per document, with a home of its own.
 
-`python -m tests.support.console` writes into each document what its commands print. Tests compare.
+`python -m tests.support.console` writes what the commands print into each document that differs.
+Tests compare.
 """
 
 import getpass
@@ -10,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import sysconfig
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,8 +49,8 @@ class Document:
 
 
 def without_numbers(text: str) -> str:
-    """A text without ids, numbers of several digits, sizes, and widths of columns."""
-    text = _NUMBER.sub("N", _ID.sub("ID", text))
+    """A text without the digits of ids, numbers of several digits, sizes, and widths of columns."""
+    text = _NUMBER.sub("N", _ID.sub(lambda found: re.sub("[0-9a-f]", "x", found[0]), text))
     return re.sub("  +", " ", text)
 
 
@@ -122,23 +123,29 @@ def outputs_of(document: Document, folder: Path) -> list[str]:
     return printed_by(home, [*document.before, *commands])[len(document.before) :]
 
 
-def _write_outputs(document: Document, outputs: Iterator[str]) -> None:
+def write_outputs(document: Document) -> None:
+    """Write what each command of a document prints, if one prints what is not there.
+
+    All outputs are replaced together, so that the ids and times of a page are those of one run.
+    """
+    with TemporaryDirectory() as folder:
+        outputs = outputs_of(document, Path(folder))
+    compared = document.compared
+    if [compared(text) for _, text in document.steps] == [compared(text) for text in outputs]:
+        return
+    rest = iter(outputs)
+
     def step(found: re.Match[str]) -> str:
-        out = next(outputs)
-        is_same = document.compared(found[2]) == document.compared(out)
-        return f"$ {found[1]}\n{found[2] if is_same else out}"
+        return f"$ {found[1]}\n{next(rest)}"
 
     text = document.path.read_text()
     document.path.write_text(_BLOCK.sub(lambda one: _STEP.sub(step, one[0]), text))
 
 
 def main() -> None:
-    """Write what each command prints into its document, where that is not what is there."""
+    """Write what the commands print into each document."""
     for document in DOCUMENTS:
-        with TemporaryDirectory() as folder:
-            outputs = iter(outputs_of(document, Path(folder)))
-
-        _write_outputs(document, outputs)
+        write_outputs(document)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._output import counted, say, size_of
 from tooltrail.store.search.filling import fill_index, forget_erased, rebuild_index
-from tooltrail.store.search.index import drop_index, read_state
+from tooltrail.store.search.index import drop_index, has_index, read_state
 from tooltrail.store.store import Store
 
 
@@ -33,8 +33,11 @@ def rebuild_with_bar(store: Store) -> None:
 
 def fill_with_bar(store: Store) -> None:
     """Fill the index; make it if the store has none."""
-    if not index_record(store)["is_on"]:
+    with store.database.read() as connection:
+        is_on = has_index(connection)
+    if not is_on:
         rebuild_with_bar(store)
+        return
     with _bar(store) as update:
         fill_index(store.database, lambda: store.archive, on_progress=update)
 

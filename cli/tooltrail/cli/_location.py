@@ -1,6 +1,6 @@
 """The location of the store: options, then the environment, then the user's data folder."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,23 +37,19 @@ class Location(NamedTuple):
             create: whether to create a missing store.
             imports: whether to import the events that hooks have logged.
         """
-        from tooltrail.cli._long_commands import progress_bar  # noqa: PLC0415  not for --help
-        from tooltrail.store.opening import open_store  # noqa: PLC0415  as above
+        from tooltrail.store.opening import open_store  # noqa: PLC0415  not for --help
 
         if imports and self._has("hooks"):
             from tooltrail.cli._hook_events import import_and_report  # noqa: PLC0415  for few
 
             import_and_report(self.spool_folder)
-        with (
-            open_store(
-                self.database,
-                artifacts=self.artifacts,
-                spool=self.spool,
-                create=create or self._has("journal") or self._has("hooks"),
-            ) as store,
-            progress_bar("ingesting facts", delay_s=1) as update,
-        ):
-            store.on_ingested = lambda count: update(count, 0)
+        with open_store(
+            self.database,
+            artifacts=self.artifacts,
+            spool=self.spool,
+            create=create or self._has("journal") or self._has("hooks"),
+        ) as store:
+            store.ingesting = _ingestion_bar
             yield store
             if store.lag is not None:
                 say(f"tooltrail: the newest facts wait in {store.spool}: {store.lag}")
@@ -72,6 +68,15 @@ class Location(NamedTuple):
             return (self.spool_folder / folder).is_dir()
         except OSError:
             return False  # opening the store reports that the spool cannot be read
+
+
+@contextmanager
+def _ingestion_bar() -> Generator[Callable[[int], None]]:
+    """A progress line for one run of ingestion, if the run takes longer than a second."""
+    from tooltrail.cli._long_commands import progress_bar  # noqa: PLC0415  not for --help
+
+    with progress_bar("ingesting facts", delay_s=1) as update:
+        yield lambda count: update(count, 0)
 
 
 def default_database() -> str:

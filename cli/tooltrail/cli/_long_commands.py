@@ -79,7 +79,8 @@ def progress_bar(
     Args:
         what: the work, in a word or two.
         total: number of objects to process; None if the number is unknown.
-        delay_s: show nothing before so many seconds, for work that is mostly short.
+        delay_s: show nothing for so many seconds after the first call of the function, for work
+            that is mostly short.
 
     Yields:
         A function to call with the number of processed objects and their stored bytes.
@@ -87,15 +88,19 @@ def progress_bar(
     if not sys.stderr.isatty():
         yield lambda _count, _stored_bytes: None
         return
-    next_at = time.monotonic() + delay_s
+    next_at: float | None = None
 
     def update(count: int, stored_bytes: int) -> None:
         nonlocal next_at
-        if time.monotonic() >= next_at:
+        now = time.monotonic()
+        if next_at is None:
+            next_at = now + delay_s
+        if now >= next_at:
             PROGRESS_LINE.draw(_line(what, count, total, size_of(stored_bytes or None)))
-            next_at = time.monotonic() + _REDRAWN_S
+            next_at = now + _REDRAWN_S
 
-    update(0, 0)
+    if not delay_s:
+        update(0, 0)
     try:
         yield update
     finally:

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -35,22 +36,30 @@ Members = Mapping[str, Callable[[Any], object]]
 class ProgressLine:
     """A line about the progress of a command on the terminal of stderr, drawn again and again.
 
-    All other output erases the line first.
+    All other output erases the line first. Output on a terminal that does not end with a newline
+    is not overwritten: until the next newline, no line is drawn.
     """
 
     def __init__(self) -> None:
         self._is_drawn = False
+        self._is_after_newline = True
 
     def draw(self, text: str) -> None:
-        """Replace the line."""
-        self._write(text)
-        self._is_drawn = True
+        """Replace the line. Does nothing in a thread that is not the main thread."""
+        if self._is_after_newline and threading.current_thread() is threading.main_thread():
+            self._write(text)
+            self._is_drawn = True
 
     def erase(self) -> None:
         """Erase the line if there is one."""
         if self._is_drawn:
             self._write("")
             self._is_drawn = False
+
+    def follow(self, output: bytes, *, is_terminal: bool) -> None:
+        """Remember whether output on a terminal, which was just written, ends with a newline."""
+        if is_terminal and output:
+            self._is_after_newline = output.endswith(b"\n")
 
     def _write(self, text: str) -> None:
         with suppress(OSError):
@@ -74,6 +83,7 @@ def say(message: str) -> None:
     with suppress(OSError):
         sys.stderr.write(f"{on_terminal(_pasteable(message))}\n")
         sys.stderr.flush()
+    PROGRESS_LINE.follow(b"\n", is_terminal=sys.stderr.isatty())
 
 
 def _pasteable(message: str) -> str:
@@ -119,6 +129,7 @@ def write_bytes(data: bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
+    PROGRESS_LINE.follow(data, is_terminal=sys.stdout.isatty())
 
 
 def write_recorded(text: str) -> None:
@@ -142,13 +153,15 @@ def write_block(target: BinaryIO, block: bytes) -> None:
 
     On a terminal, control characters are replaced, unless the option `--raw` is given.
     """
-    if target.isatty() and not _is_raw():
+    is_terminal = target.isatty()
+    if is_terminal and not _is_raw():
         text = on_terminal(block.decode("utf-8", "backslashreplace"))
         block = text.encode("utf-8", "backslashreplace")
     PROGRESS_LINE.erase()
     with _writing("the output"):
         target.write(block)
         target.flush()
+    PROGRESS_LINE.follow(block, is_terminal=is_terminal)
 
 
 def _is_raw() -> bool:

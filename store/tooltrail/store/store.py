@@ -9,7 +9,8 @@ Recording appends to the journal in the spool and never needs the database. A ba
 this process moves the facts into the database.
 """
 
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,8 +31,6 @@ from tooltrail.store.ingest.behind import what_is_behind
 from tooltrail.store.roots import mark_path, named_root, remembered_root, resolve_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tooltrail.artifacts import ArtifactArchive
     from tooltrail.journal.log import Acknowledge
     from tooltrail.journal.recorder import Recorder
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
     from tooltrail.store.read.reader import Reader
 
 T = TypeVar("T")
+
+Ingesting = Callable[[], AbstractContextManager[Callable[[int], object]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +78,15 @@ class Store:
         database: the database of the store.
         spool: folder of the journal and of output that is being captured.
         settings: the arguments of `open_store`.
-        on_ingested: called after each ingested batch with the number of facts of this run so far;
-            set before the store is read.
+        ingesting: makes the context of each run of `ingest` or `reader` that ingests. It yields a
+            function that is called after each batch with the number of facts of this run so far.
     """
 
     def __init__(self, database: Database, spool: Path, settings: Settings) -> None:
         self.database = database
         self.spool = spool
         self.settings = settings
-        self.on_ingested: Callable[[int], object] = bool  # does nothing
+        self.ingesting: Ingesting = lambda: nullcontext(bool)  # shows nothing
         self._archive: ArtifactArchive | None = None
         self._opened: tuple[str, str] | None = None
         self._making = RLock()
@@ -199,7 +200,7 @@ class Store:
             UnavailableError: the database or the spool cannot be used now.
             TooltrailError: see `info`.
         """
-        return self._ingester.ingest(thoroughly=True)
+        return self._ingest(thoroughly=True)
 
     def close(self) -> None:
         """Ingest what was recorded, if the database can be used, and release all resources.
@@ -237,15 +238,18 @@ class Store:
             follow=lambda: try_to_fill_index(
                 self.database, lambda: self.archive, least=LEAST_ENTRIES
             ),
-            on_progress=self.on_ingested,
         )
+
+    def _ingest(self, *, thoroughly: bool) -> "Ingested":
+        with self.ingesting() as on_progress:
+            return self._ingester.ingest(thoroughly=thoroughly, on_progress=on_progress)
 
     def _catch_up(self) -> TooltrailError | None:
         try:
             with self.database.read() as connection:
                 behind = what_is_behind(connection, self.spool)
             if behind is not None:
-                self._ingester.ingest(thoroughly=behind == "dead program")
+                self._ingest(thoroughly=behind == "dead program")
         except (UnavailableError, DamageError) as error:
             return error
         return None

@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,21 @@ def test_a_record_acknowledged_by_the_store_is_in_the_database(tmp_path: Path) -
             finished = session.start(shell_call()).finish(made())
             assert finished.acknowledged == "store"
             assert committed(store) == n
+
+
+def test_the_thread_does_not_report_its_runs(tmp_path: Path) -> None:
+    runs: list[str] = []
+
+    def ingesting() -> AbstractContextManager[Callable[[int], object]]:
+        runs.append("run")
+        return nullcontext(bool)
+
+    with create_store(tmp_path / "a.db", acknowledge="store") as store:
+        store.ingesting = ingesting
+        Session.open(store.recorder).start(shell_call()).finish(made())
+        assert (committed(store), runs) == (1, [])
+        store.ingest()
+        assert runs == ["run"]
 
 
 def test_a_conflict_is_raised_where_the_store_acknowledges(tmp_path: Path) -> None:

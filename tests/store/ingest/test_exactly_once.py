@@ -74,9 +74,8 @@ def test_every_committed_batch_is_reported(sqlite_parts: StoreParts) -> None:
         sqlite_parts.archive,
         sqlite_parts.spool,
         FAMILIES,
-        on_progress=counts.append,
     )
-    assert one.ingest().frame_count == 600
+    assert one.ingest(on_progress=counts.append).frame_count == 600
     assert counts == [512, 600]
 
 

@@ -86,7 +86,6 @@ class Ingester:
         families: the tool families, for calls whose fact does not say what was shown.
         prepare: called under the ingest lock before facts are read.
         follow: called after facts were ingested, to fill what is derived from them.
-        on_progress: called after each batch with the number of facts that this run ingested.
     """
 
     def __init__(
@@ -98,11 +97,9 @@ class Ingester:
         prepare: Callable[[], object] | None = None,
         *,
         follow: Callable[[], object] = bool,
-        on_progress: Callable[[int], object] = bool,
     ) -> None:
         self._database = database
         self._follow = follow
-        self._on_progress = on_progress
         self._prepare = prepare
         self._confirm: Callable[[], object] = bool  # does nothing
         self._spool = spool
@@ -112,7 +109,9 @@ class Ingester:
         self._log = JournalLog(self._folder)
         self._cursor: Cursor | None = None
 
-    def ingest(self, *, thoroughly: bool = False) -> Ingested:
+    def ingest(
+        self, *, thoroughly: bool = False, on_progress: Callable[[int], object] = bool
+    ) -> Ingested:
         """Move every fact that was appended before this call into the database.
 
         Also ends calls and answers whose program died, and publishes artifacts that wait for the
@@ -122,6 +121,7 @@ class Ingester:
 
         Args:
             thoroughly: whether to check for dead programs and waiting artifacts in any case.
+            on_progress: called after each batch with the number of facts that this run ingested.
 
         Raises:
             UnavailableError: the database, the spool or a spooled stream cannot be used now.
@@ -140,18 +140,22 @@ class Ingester:
                 with ingest_lock(self._database) as self._confirm:
                     if self._prepare is not None:
                         self._prepare()
-                    return self._ingest_locked(is_first=cursor is None, thoroughly=thoroughly)
+                    return self._ingest_locked(
+                        is_first=cursor is None, thoroughly=thoroughly, on_progress=on_progress
+                    )
         except UnavailableError:
             if not self._database.is_server:
                 # A connection that SQLite opened on a read-only disk stays read-only.
                 self._database.close()
             raise
 
-    def _ingest_locked(self, *, is_first: bool, thoroughly: bool) -> Ingested:
+    def _ingest_locked(
+        self, *, is_first: bool, thoroughly: bool, on_progress: Callable[[int], object]
+    ) -> Ingested:
         journal = read_journal_id(self._folder)
         if journal is None:
             return Ingested()
-        done, place = self._ingest_to_end(journal)
+        done, place = self._ingest_to_end(journal, on_progress)
         if place.key:
             done += self._end_dead(journal, place.key)
             published_count = self._publisher.publish_pending(place.key, at_once=thoroughly)
@@ -197,7 +201,9 @@ class Ingester:
         if waiting:
             raise UnavailableError(f"output waits for the artifact root: {waiting[0][0]}")
 
-    def _ingest_to_end(self, journal: UUID) -> tuple[Ingested, Place]:
+    def _ingest_to_end(
+        self, journal: UUID, on_progress: Callable[[int], object] = bool
+    ) -> tuple[Ingested, Place]:
         """Ingest the facts in the journal. Facts appended later may wait for the next run."""
         done, end = Ingested(), furthest_end(self._folder)
         while True:
@@ -212,7 +218,7 @@ class Ingester:
                     items = prepare(self._database, self._maker, sources)
                     did, place = self._ingest_items(place, items)
                     done += did
-                    self._on_progress(done.frame_count)
+                    on_progress(done.frame_count)
                     self._delete_segments(place)
                     if place.cursor.offsets >= end:
                         break
