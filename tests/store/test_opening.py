@@ -373,6 +373,6 @@ def test_a_record_is_not_acknowledged_by_the_store_while_its_output_waits(tmp_pa
 
 def test_damage_names_the_file_of_the_database(tmp_path: Path) -> None:
     (tmp_path / "letter").write_bytes(b"a letter " * 200)
-    with pytest.raises(DamageError, match="not a database") as caught:
+    with pytest.raises(DamageError, match="not an SQLite database") as caught:
         look_into(tmp_path / "letter")
     assert caught.value.path == str(tmp_path / "letter")
