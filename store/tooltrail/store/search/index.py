@@ -148,7 +148,7 @@ def add_words(connection: Connection, behind: Behind, owners: Mapping[int, Seque
     places: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for number, texts in enumerate(owners.values()):
         place = b"%d" % number
-        for word in set[bytes]().union(*map(words_of, texts)):
+        for word in words_of("\n".join(texts)):
             places[word].append(place)
         if UNREAD in texts:
             places[_UNREAD_WORD].append(place)
