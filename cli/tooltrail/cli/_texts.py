@@ -108,23 +108,14 @@ class Text(NamedTuple):
 
     def rest(self, offset: int) -> Iterator[bytes]:
         """The bytes from an offset on."""
-        if self.artifact is not None:
-            yield from self.artifact().iter_bytes(offset)
-            return
-        with self.open() as blocks:
-            yield b"".join(blocks)[offset:]
+        with self.reader() as reader:
+            yield from reader.iter_bytes(offset)
 
     def tail(self, lines: int) -> Iterator[bytes]:
-        """The last lines. Of an artifact, the digest is compared first."""
-        if self.artifact is not None:
-            reader = self.artifact()
+        """The last lines, after the digest of all was compared."""
+        with self.reader() as reader:
             reader.check()
             yield from reader.iter_tail(lines)
-            return
-        with self.open() as blocks:
-            every = b"".join(blocks).split(b"\n")
-        first = len(every) - lines - (not every[-1])
-        yield b"\n".join(every[max(first, 0) :]) if lines else b""
 
     def head(self, lines: int) -> Iterator[bytes]:
         """The first lines. Of an artifact, the digest is compared first."""
