@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 PROGRAM := $(VENV)/.program
 STAMP := $(VENV)/.installed
 EXTRAS := postgres,s3,gcs,azure,agents,claude-agent-sdk,langchain,openai-agents,opentelemetry,pydantic-ai
-PIP_FLAGS := --quiet --disable-pip-version-check
+# Python compiles a module when it is first imported, and most modules of the packages never are.
+PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 INSTALL = $(BIN)/python -m pip install $(PIP_FLAGS) --constraint constraints.txt --build-constraint constraints.txt
 TEST_FLAGS ?=
 # Of benchmarks, such as `recording disk`; all by default.

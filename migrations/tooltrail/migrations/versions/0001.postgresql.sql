@@ -275,6 +275,8 @@ CREATE TABLE streams (
 
 CREATE INDEX ix_streams_digest ON streams (digest);
 
+CREATE INDEX ix_streams_loss_reason ON streams USING btree (loss_reason) WHERE loss_reason IS NOT NULL;
+
 CREATE TABLE structured_outputs (
 	invocation_key BIGINT NOT NULL,
 	schema BYTEA NOT NULL,

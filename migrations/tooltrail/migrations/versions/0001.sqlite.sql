@@ -279,6 +279,8 @@ CREATE TABLE streams (
 
 CREATE INDEX ix_streams_digest ON streams (digest);
 
+CREATE INDEX ix_streams_loss_reason ON streams (loss_reason) WHERE loss_reason IS NOT NULL;
+
 CREATE TABLE structured_outputs (
 	invocation_key INTEGER NOT NULL,
 	schema BLOB NOT NULL,

@@ -89,8 +89,11 @@ def _sum(of: str) -> str:
 
 
 _INVOCATIONS: Final = Sql(
-    f"SELECT outcome, count(*), {_sum('output_size')}, {_sum('lost_size')},"
-    f" {_sum('CASE WHEN lost_size > 0 THEN 1 ELSE 0 END')} FROM invocations GROUP BY outcome"
+    f"SELECT count(*), {_sum('output_size')}, {_sum('lost_size')},"
+    f" {_sum('CASE WHEN lost_size > 0 THEN 1 ELSE 0 END')} FROM invocations"
+)
+_NOT_OK: Final = Sql(  # with an index of these alone
+    "SELECT outcome, count(*) FROM invocations WHERE outcome <> 'ok' GROUP BY outcome"
 )
 _ARTIFACTS: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('stored_size')} FROM artifacts")
 _BODIES: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('length(data)')} FROM bodies")
@@ -276,15 +279,15 @@ def _tool_views(connection: Connection, rows: Sequence[Row]) -> list[ToolView]:
 
 def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
     """See `Reader.counts`."""
-    by_outcome = fetch(connection, _INVOCATIONS)
-    produced, lost, lossy = (sum(row[n] for row in by_outcome) for n in (2, 3, 4))
+    count, *sizes = fetch(connection, _INVOCATIONS)[0]
+    outcomes = {str(outcome): number for outcome, number in fetch(connection, _NOT_OK)}
+    if ok_count := count - sum(outcomes.values()):
+        outcomes["ok"] = ok_count
     bodies: Any = fetch(connection, _BODIES)[0] if with_bodies else (None, None, None)
     return StoreCounts(
         fetch_value(connection, _SESSIONS),
-        {str(row[0]): row[1] for row in by_outcome},
-        produced,
-        lost,
-        lossy,
+        outcomes,
+        *sizes,
         *bodies,
         *fetch(connection, _ARTIFACTS)[0],
     )

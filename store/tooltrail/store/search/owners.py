@@ -160,6 +160,7 @@ def _may_be_hits(connection: Connection, query: Query, phrases: Sequence[Phrase]
         ran_in = environments_where(
             connection, lambda has: query.span(str(has.get("cwd") or "")) is not None
         )
-        select = Sql("SELECT invocations.key FROM invocations") + where([has_run_in(ran_in)])
-        found.update(int(row[0]) * 2 for row in fetch(connection, select))
+        if ran_in:
+            select = Sql("SELECT invocations.key FROM invocations") + where([has_run_in(ran_in)])
+            found.update(int(row[0]) * 2 for row in fetch(connection, select))
     return found
