@@ -136,6 +136,7 @@ class Recording:
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
         self._unseen: dict[tuple[str, str], tuple[_WaitingCall, ResultFound]] = {}
         self._repeats: Counter[tuple[str, str]] = Counter()
+        self._unasked: set[tuple[str, str]] = set()  # calls of which no message spoke so far
         self._at = _EARLIEST  # the last time that the source says
         self._sessions: dict[str, UUID] = {}
         self._opened: set[str] = set()
@@ -300,7 +301,13 @@ class Recording:
     def _add_call(
         self, found: CallFound, session: str, message: str | None = None, position: int = 0
     ) -> None:
-        is_made, name = self._begin_fact("calls"), (session, found.call_id)
+        name = (session, found.call_id)
+        if message is None:
+            self._unasked.add(name)
+        elif name in self._unasked:  # the message comes after the call that it asks for
+            self._unasked.discard(name)
+            return
+        is_made = self._begin_fact("calls")
         number, self._repeats[name] = self._repeats[name], self._repeats[name] + 1
         call_id = self._id("call", *name, *([str(number)] if number else []))
         parts = Parts(self._rules)
