@@ -76,6 +76,7 @@ def command(
         for one in importing.follow(location, paths, format_name, rules):
             new = counted(one.counts["new"], "new fact")
             write(f"{new} of {one.format} in {printable(str(one.path))}\n")
-    found = importing.say_found(paths, format_name, since)
-    done = importing.import_with_bar(location, found, rules, is_dry_run=dry_run)
+    done = importing.import_with_bar(
+        location.spool_folder, paths, format_name, rules, since=since, is_dry_run=dry_run
+    )
     return importing.print_report(*done, as_json=as_json, is_dry_run=dry_run)
