@@ -31,6 +31,7 @@ from tooltrail.importers.events import (
     SessionFound,
     Skipped,
     list_of,
+    names_in,
     object_of,
     objects_of,
 )
@@ -41,11 +42,8 @@ NAME: Final = "atif"
 _STEPS_OF_ID: Final = 2
 """Steps that make the id of a run that has none: the task and the first answer."""
 
-_KNOWN: Final = frozenset(
-    {
-        *("message", "metrics", "model_name", "observation", "reasoning_content", "source"),
-        *("step_id", "timestamp", "tool_calls"),
-    }
+_KNOWN: Final = names_in(
+    "message metrics model_name observation reasoning_content source step_id timestamp tool_calls"
 )
 _RESULT: Final = frozenset({"content", "source_call_id"})
 

@@ -7,11 +7,8 @@ of their own (`agentId`) or in `progress` lines of its parent.
 """
 
 import marshal
-import os
 import re
-import stat
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
@@ -40,35 +37,23 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
 )
 from tooltrail.importers.parts import encoded
 
 NAME: Final = "claude-code"
 
-_NO_CONVERSATION: Final = frozenset(
-    {
-        *("agent_metadata", "ai-title", "attachment", "custom-title", "file-history-snapshot"),
-        *("last-prompt", "mode"),
-        *("permission-mode", "pr-link", "progress", "queue-operation", "summary", "system", "tag"),
-    }
+_NO_CONVERSATION: Final = names_in(
+    "agent_metadata ai-title attachment custom-title file-history-snapshot last-prompt mode "
+    "permission-mode pr-link progress queue-operation summary system tag"
 )
 """Types of lines that are about the agent's own state."""
 
-_KNOWN: Final = frozenset(
-    {
-        *("agentId", "cwd", "entrypoint", "gitBranch", "isSidechain", "message", "parentUuid"),
-        *(
-            "parentToolUseID",
-            "promptId",
-            "requestId",
-            "sessionId",
-            "slug",
-            "sourceToolAssistantUUID",
-            "timestamp",
-        ),
-        *("todos", "toolUseResult", "type", "userType", "uuid", "version"),
-    }
+_KNOWN: Final = names_in(
+    "agentId cwd entrypoint gitBranch isSidechain message parentUuid parentToolUseID promptId "
+    "requestId sessionId slug sourceToolAssistantUUID timestamp todos toolUseResult type userType "
+    "uuid version"
 )
 """Members of a line that have a place in our records, or repeat what another line says."""
 
@@ -360,20 +345,8 @@ def _read_inside(folder: Path, *names: str) -> bytes | None:
 
     A transcript must not name files elsewhere, so no link below the folder is followed.
     """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    *folders, name = names
     try:
-        with ExitStack() as stack:
-            at = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-            stack.callback(os.close, at)
-            for inner in folders:
-                at = os.open(inner, flags | os.O_DIRECTORY, dir_fd=at)
-                stack.callback(os.close, at)
-            at = os.open(name, flags, dir_fd=at)
-            stack.callback(os.close, at)
-            if not stat.S_ISREG(os.fstat(at).st_mode):
-                return None
-            with os.fdopen(at, "rb", closefd=False) as file:
-                return file.read()
-    except (OSError, ValueError):  # a name with NUL or a lone surrogate is no name
+        path = folder.resolve().joinpath(*names)
+        return path.read_bytes() if path == path.resolve() and path.is_file() else None
+    except (OSError, RuntimeError, ValueError):  # such as a name with NUL or a lone surrogate
         return None

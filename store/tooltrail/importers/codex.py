@@ -41,6 +41,7 @@ from tooltrail.importers.events import (
     SessionFound,
     Skipped,
     list_of,
+    names_in,
     object_of,
 )
 
@@ -57,11 +58,8 @@ _CALLS: Final = {
 
 _COMMANDS: Final = frozenset({"exec_command", "local_shell", "shell", "shell_command"})
 
-_OUTPUTS: Final = frozenset(
-    {
-        *("function_call_output", "custom_tool_call_output", "local_shell_call_output"),
-        "tool_search_output",
-    }
+_OUTPUTS: Final = names_in(
+    "function_call_output custom_tool_call_output local_shell_call_output tool_search_output"
 )
 _ITEMS: Final = {
     "message": frozenset({"type", "role", "content"}),
@@ -83,12 +81,10 @@ _OF_OUTPUT: Final = frozenset({"type", "call_id", "output", "tools"})
 _OF_END: Final = frozenset({"type", "call_id", "duration"})
 _OF_COMMAND: Final = _OF_END | {"command", "cwd", "stdout", "stderr"}
 _USAGE: Final = "last_token_usage"
-_REPEATING: Final = frozenset(
-    {
-        *("agent_message", "agent_reasoning", "context_compacted", "exec_command_begin", "error"),
-        *("mcp_tool_call_begin", "patch_apply_begin", "task_complete", "task_started"),
-        *("turn_aborted", "user_message", "web_search_begin", "web_search_end"),
-    }
+_REPEATING: Final = names_in(
+    "agent_message agent_reasoning context_compacted exec_command_begin error mcp_tool_call_begin "
+    "patch_apply_begin task_complete task_started turn_aborted user_message web_search_begin "
+    "web_search_end"
 )
 """Events that say again what items say, or that are about the agent's own state."""
 

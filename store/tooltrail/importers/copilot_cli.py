@@ -30,6 +30,7 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
     objects_of,
 )
@@ -51,17 +52,12 @@ _ROLES: Final = {
 }
 """The types of events that are messages, and their authors."""
 
-_SAID: Final = frozenset(
-    {
-        *("apiCallId", "content", "interactionId", "messageId", "model", "outputTokens"),
-        *("parentToolCallId", "reasoningOpaque", "reasoningText", "role", "toolRequests", "turnId"),
-    }
+_SAID: Final = names_in(
+    "apiCallId content interactionId messageId model outputTokens parentToolCallId reasoningOpaque "
+    "reasoningText role toolRequests turnId"
 )
-_DONE: Final = frozenset(
-    {
-        *("error", "interactionId", "model", "parentToolCallId", "result", "success"),
-        *("toolCallId", "turnId"),
-    }
+_DONE: Final = names_in(
+    "error interactionId model parentToolCallId result success toolCallId turnId"
 )
 """Members that have a place in our records, or repeat what another line says."""
 

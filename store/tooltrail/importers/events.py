@@ -42,6 +42,11 @@ def first_of(value: Any, *names: str) -> Json:
     return next(iter(objects_of(value, *names)), NOTHING)
 
 
+def names_in(spelled: str) -> frozenset[str]:
+    """The names in a text, which are separated by spaces."""
+    return frozenset(spelled.split())
+
+
 class Line(NamedTuple):
     """One JSON value of a source, and where it stands.
 

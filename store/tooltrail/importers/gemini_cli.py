@@ -31,6 +31,7 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
     objects_of,
     output_of,
@@ -48,9 +49,7 @@ _ENDED: Final = frozenset({"success", "error", "cancelled"})
 _COMMAND_TOOL: Final = "run_shell_command"
 _DENIED: Final = "User denied execution."
 
-_MESSAGE: Final = frozenset(
-    {"content", "id", "model", "thoughts", "timestamp", "tokens", "toolCalls", "type"}
-)
+_MESSAGE: Final = names_in("content id model thoughts timestamp tokens toolCalls type")
 _CALL: Final = frozenset({"args", "id", "name", "result", "resultDisplay", "status", "timestamp"})
 """Members that have a place in our records."""
 

@@ -36,6 +36,7 @@ from tooltrail.importers.events import (
     SessionFound,
     Skipped,
     list_of,
+    names_in,
     object_of,
     objects_of,
     output_of,
@@ -50,9 +51,7 @@ _KINDS: Final = {
 }
 """Our kinds for the types of errors of Inspect."""
 
-_KNOWN: Final = frozenset(
-    {"content", "error", "function", "id", "model", "role", "tool_call_id", "tool_calls"}
-)
+_KNOWN: Final = names_in("content error function id model role tool_call_id tool_calls")
 _ATTACHED: Final = ("attachment://", "tc://")
 
 

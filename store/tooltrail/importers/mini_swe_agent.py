@@ -36,6 +36,7 @@ from tooltrail.importers.events import (
     SessionFound,
     first_of,
     list_of,
+    names_in,
     object_of,
     objects_of,
 )
@@ -54,9 +55,7 @@ _KINDS: Final = {
 }
 """The kinds of failures, by the words with which mini-swe-agent begins."""
 
-_HAS_PLACE: Final = frozenset(
-    {"actions", "raw_output", "response", "returncode", "timestamp", "tool_call_id"}
-)
+_HAS_PLACE: Final = names_in("actions raw_output response returncode timestamp tool_call_id")
 """Members of `extra` that have a place in our records."""
 
 

@@ -36,6 +36,7 @@ from tooltrail.importers.events import (
     Skipped,
     first_of,
     list_of,
+    names_in,
     object_of,
     objects_of,
 )
@@ -50,9 +51,7 @@ _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 _FOREIGN: Final = ("tool_use", "tool_result")
 """Types of parts of Anthropic's messages, which have the same roles."""
 
-_KNOWN: Final = frozenset(
-    {"role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content"}
-)
+_KNOWN: Final = names_in("role content tool_calls tool_call_id name reasoning_content")
 
 
 class _Conversation(NamedTuple):

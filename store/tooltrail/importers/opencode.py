@@ -30,6 +30,7 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
     objects_of,
 )
@@ -40,9 +41,7 @@ _COMMAND_TOOL: Final = "bash"
 _SHOWN_CHARS: Final = 30_000
 """OpenCode cuts `metadata.output` of a command at about this many characters, and adds `...`."""
 
-_NO_CONVERSATION: Final = frozenset(
-    {"compaction", "patch", "retry", "snapshot", "step-finish", "step-start"}
-)
+_NO_CONVERSATION: Final = names_in("compaction patch retry snapshot step-finish step-start")
 """Types of parts that are about the agent's own state."""
 
 _PROVIDER: Final = frozenset({"agent", "file", "subtask"})
@@ -51,9 +50,7 @@ _PROVIDER: Final = frozenset({"agent", "file", "subtask"})
 _OF_PART: Final = frozenset({"id", "messageID", "sessionID", "time", "type"})
 _OF_CALL: Final = _OF_PART | {"callID", "state", "tool"}
 _OF_STATE: Final = frozenset({"error", "input", "metadata", "output", "raw", "status"})
-_OF_MESSAGE: Final = frozenset(
-    {"cost", "finish", "id", "modelID", "providerID", "role", "sessionID", "tokens"}
-)
+_OF_MESSAGE: Final = names_in("cost finish id modelID providerID role sessionID tokens")
 """Members that have a place in our records."""
 
 _KINDS: Final = {

@@ -33,16 +33,15 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
 )
 
 NAME: Final = "pi"
 
-_NO_CONVERSATION: Final = frozenset(
-    {
-        *("branch_summary", "compaction", "context_edit", "custom", "label", "model_change"),
-        *("session_info", "thinking_level_change", "usage"),
-    }
+_NO_CONVERSATION: Final = names_in(
+    "branch_summary compaction context_edit custom label model_change session_info "
+    "thinking_level_change usage"
 )
 """Types of entries that are about the agent's own state."""
 
@@ -66,9 +65,7 @@ _NAMED: Final = {
 }
 _ENTRY: Final = frozenset({"id", "parentId", "timestamp", "type"})
 _MESSAGE: Final = frozenset({"api", "content", "role", "timestamp", "usage", *_NAMED.values()})
-_RESULT: Final = frozenset(
-    {"content", "details", "isError", "role", "timestamp", "toolCallId", "toolName"}
-)
+_RESULT: Final = names_in("content details isError role timestamp toolCallId toolName")
 """Members that have a place in our records, or repeat what another line says."""
 
 _CUTTING: Final = frozenset({"fullOutputPath", "truncation"})

@@ -32,6 +32,7 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     list_of,
+    names_in,
     object_of,
     objects_of,
 )
@@ -51,9 +52,7 @@ _TIMED_OUT: Final = re.compile(
 )
 """What SWE-agent says of a command that ran too long."""
 
-_HAS_PLACE: Final = frozenset(
-    {"action", "content", "role", "thought", "tool_call_ids", "tool_calls"}
-)
+_HAS_PLACE: Final = names_in("action content role thought tool_call_ids tool_calls")
 """Members of a message that have a place in our records."""
 
 
