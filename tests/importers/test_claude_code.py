@@ -336,10 +336,12 @@ def test_a_null_member_is_kept_and_an_invalid_duration_is_replaced(tmp_path: Pat
 def test_an_image_that_only_the_model_saw_is_kept(tmp_path: Path) -> None:
     image = {"type": "image", "source": {"type": "base64", "data": "aGk="}}
     content = [{"type": "text", "text": "seen"}, image]
-    line = claude_result(2, "t", content)
-    *_, result = claude_code.Reader(tmp_path / "a.jsonl").events(Line(0, b"", line))
-    assert isinstance(result, ResultFound)
-    assert (result.receipt, result.extras) == ("seen", {"content": [image]})
+    lines = [claude_call(1, "t", "Read", {}), claude_result(2, "t", content)]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+    assert call.receipt is not None
+    assert (call.receipt.text, json.loads(call.extras or "")) == ("seen", {"content": [image]})
 
 
 def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:

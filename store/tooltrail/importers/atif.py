@@ -13,14 +13,11 @@ from tooltrail.importers.blocks import (
     blocks_of,
     named_texts,
     origin_of,
-    others_than_text,
     reasoning_blocks,
     role_of,
-    text_of,
     without,
 )
 from tooltrail.importers.events import (
-    NOTHING,
     CallFound,
     Event,
     FileReader,
@@ -91,8 +88,7 @@ def _step(session: str, name: str, step: Json) -> Iterator[Event]:
     ]
     role = "assistant" if is_agent else role_of(step.get("source"))
     origin = origin_of(NAME, step, {"model": "model_name"}, step.get("metrics"))
-    extras = without(step, _KNOWN)
-    yield MessageFound(session, name, at, role, blocks, origin if is_agent else NOTHING, extras)
+    yield MessageFound(session, name, at, role, blocks, origin, without(step, _KNOWN))
     for position, one in enumerate(objects_of(step, "observation", "results")):
         yield _result(session, f"{name}/{position}", at, one)
 
@@ -108,5 +104,4 @@ def _result(session: str, name: str, at: Any, result: Json) -> Event:
     extras = without(result, _RESULT)
     if not isinstance(call_id, str):
         return MessageFound(session, name, at, "user", blocks_of(content), extras=extras)
-    extras |= others_than_text(content)
-    return ResultFound(session, call_id, at, text_of(content), extras=extras)
+    return ResultFound(session, call_id, at, content, extras=extras)

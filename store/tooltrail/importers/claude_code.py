@@ -17,7 +17,6 @@ from tooltrail.importers.blocks import (
     milliseconds_of,
     named_texts,
     origin_of,
-    others_than_text,
     parts_of,
     role_of,
     spelled,
@@ -140,9 +139,8 @@ class Reader(FileReader):
                 case _:
                     said.append(block_of(block))
         if said:
-            origin = _origin(message) if value.get("type") == "assistant" else NOTHING
             role = role_of(message.get("role") or value.get("type"))
-            yield MessageFound(session, name, at, role, said, origin, _others(value))
+            yield MessageFound(session, name, at, role, said, _origin(message), _others(value))
         elif message.get("content") == []:
             yield None  # the type is known, but the message says nothing
 
@@ -164,9 +162,10 @@ class Reader(FileReader):
         failure = early_end(object_of(returned))
         if block.get("is_error") is True and (command is None or output is None):
             failure = failure or _kind(receipt or "")
-        extras = _extras(value, content, returned, is_command=command is not None)
+        extras = _extras(value, returned, is_command=command is not None)
         at, duration = value.get("timestamp"), _duration(object_of(returned))
-        return ResultFound(session, call_id, at, receipt, output, failure, duration, extras)
+        shown = content if returned is None else receipt  # `returned` has the images, too
+        return ResultFound(session, call_id, at, shown, output, failure, duration, extras)
 
 
 def sub_agent_path(path: Path, agent: str) -> Path:
@@ -265,11 +264,9 @@ def _others(value: Json) -> dict[str, Any]:
     return {name: one for name, one in value.items() if name not in _KNOWN}
 
 
-def _extras(value: Json, content: Any, returned: Any, *, is_command: bool) -> Json:
+def _extras(value: Json, returned: Any, *, is_command: bool) -> Json:
     """The members of a result that no record has."""
     extras = _others(value)
-    if returned is None:
-        extras |= others_than_text(content)
     match returned:
         case {"stdout": str(), "stderr": str(), **members} if is_command:
             extras["toolUseResult"] = members

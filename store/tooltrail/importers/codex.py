@@ -165,9 +165,8 @@ class Reader(FileReader):
             yield MessageFound(self._session, name, at, "assistant", [call], self._origin, extras)
         elif what in _ITEMS:
             role, known = role_of(item.get("role") or "assistant"), _ITEMS[what]
-            origin = self._origin if role == "assistant" else NOTHING
-            extras = {} if known is None else without(item, known)
-            yield MessageFound(self._session, name, at, role, _blocks(what, item), origin, extras)
+            extras, blocks = {} if known is None else without(item, known), _blocks(what, item)
+            yield MessageFound(self._session, name, at, role, blocks, self._origin, extras)
         else:
             yield Skipped(what, is_known=False)
 

@@ -19,7 +19,6 @@ from tooltrail.importers.blocks import (
 )
 from tooltrail.importers.events import (
     FAILED,
-    NOTHING,
     CallFound,
     Event,
     FileReader,
@@ -117,8 +116,7 @@ class Reader(FileReader):
         if data.get("content"):
             blocks.append(text_block(spelled(data["content"])))
         blocks += self._calls_in(session, objects_of(data, "toolRequests"))
-        origin = _origin(data) if role == "assistant" else NOTHING
-        return MessageFound(session, name, at, role, blocks, origin, without(data, _SAID))
+        return MessageFound(session, name, at, role, blocks, _origin(data), without(data, _SAID))
 
     def _calls_in(self, session: str, requests: Iterable[Json]) -> Iterator[CallFound]:
         for request in requests:

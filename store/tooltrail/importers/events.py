@@ -117,7 +117,8 @@ class MessageFound(NamedTuple):
         at: time of the message.
         role: the author.
         blocks: the content: calls, and the JSON of the other blocks of `tooltrail.records.Message`.
-        origin: the JSON of its `Origin`; empty if no provider answered.
+        origin: the JSON of its `Origin`. It counts only for an answer of the assistant, and for a
+            message without blocks, which has the tokens of one.
         extras: further members of the source's line, verbatim.
     """
 
@@ -169,7 +170,8 @@ class ResultFound(NamedTuple):
         session: id of the session.
         call_id: the provider's id of the call.
         at: time of the result.
-        receipt: the text that the model saw; None if the source does not have it.
+        receipt: the content that the model saw; None if the source does not have it. Parts of it
+            that are no texts, such as images, become `extras`.
         output: the tool's own output; None if the source does not have it.
         failure: the kind of the error, see `tooltrail.records.ErrorKind`; None if the tool did not
             fail, as far as the source says. A command that exits with a status did not fail.

@@ -21,7 +21,6 @@ from tooltrail.importers.blocks import (
 )
 from tooltrail.importers.events import (
     FAILED,
-    NOTHING,
     CallFound,
     Event,
     FileReader,
@@ -116,15 +115,8 @@ class Reader(FileReader):
             name = f"{name}/{calls[0].call_id}"
         if calls or is_new:
             origin = origin_of("gemini", message, {"model": "model"}, message.get("tokens"))
-            yield MessageFound(
-                self._session,
-                name,
-                at,
-                _ROLES[kind],
-                [*blocks, *calls],
-                origin if kind == "gemini" else NOTHING,
-                without(message, _MESSAGE),
-            )
+            extras, said = without(message, _MESSAGE), [*blocks, *calls]
+            yield MessageFound(self._session, name, at, _ROLES[kind], said, origin, extras)
         yield from results
 
 

@@ -17,7 +17,6 @@ from tooltrail.importers.blocks import (
     blocks_of,
     named_texts,
     origin_of,
-    others_than_text,
     role_of,
     text_of,
     without,
@@ -134,8 +133,8 @@ class _Sample:
         calls = [*map(_call, objects_of(message, "tool_calls"))]
         self._asked.update(one.call_id for one in calls)
         role, extras = role_of(message.get("role")), without(message, _KNOWN)
-        origin = _origin(message, answer) if role == "assistant" else NOTHING
         blocks: list[Json | CallFound] = [*blocks_of(message.get("content")), *calls]
+        origin = _origin(message, answer)
         return MessageFound(self._session, name, at, role, blocks, origin, extras)
 
     def _result(self, call_id: str, event: Json, message: Json | None) -> ResultFound:
@@ -149,11 +148,11 @@ class _Sample:
             self._session,
             call_id,
             event.get("completed") or event.get("timestamp"),
-            None if message is None else text_of(shown or content),
+            None if message is None else shown or content,
             _output(event),
             _KINDS.get(str(error.get("type")), FAILED) if error else None,
             _duration(event),
-            {**without(said, _KNOWN), **others_than_text(content), **cut},
+            {**without(said, _KNOWN), **cut},
         )
 
 

@@ -112,7 +112,7 @@ class Reader(FileReader):
             _at(message),
             "assistant" if is_answer else role_of(message.get("role")),
             [*_reasoning(response), *blocks_of(_content(message)), *calls],
-            self._origin(response) if is_answer else NOTHING,
+            self._origin(response),
             without(object_of(message, "extra"), _HAS_PLACE),
         )
 

@@ -164,14 +164,13 @@ def event_of(
     content, call_id = message.get("content"), message.get("tool_call_id")
     extras = without(message, _KNOWN)
     if message.get("role") == "tool" and isinstance(call_id, str):
-        return ResultFound(session, call_id, at, text_of(content), extras=extras)
+        return ResultFound(session, call_id, at, content, extras=extras)
     blocks: list[Json | CallFound] = [
         *reasoning_blocks(message.get("reasoning_content")),
         *blocks_of(content),
         *map(_call, objects_of(message, "tool_calls")),
     ]
     role = role_of(message.get("role"))
-    origin = origin if role == "assistant" else NOTHING
     return MessageFound(session, name, at, role, blocks, origin, extras)
 
 

@@ -126,8 +126,7 @@ def _message(session: str, number: str, message: Json) -> Iterator[Event]:
                 block = {"type": "provider", "native": part}
                 others += [] if kind in _PROVIDER else [Skipped(f"part {kind}", is_known=False)]
             blocks.append(block)
-    origin = _origin(info) if role == "assistant" else NOTHING
-    yield MessageFound(session, name, at, role, blocks, origin, without(info, _OF_MESSAGE))
+    yield MessageFound(session, name, at, role, blocks, _origin(info), without(info, _OF_MESSAGE))
     yield from others
 
 

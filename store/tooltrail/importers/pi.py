@@ -15,14 +15,12 @@ from tooltrail.importers.blocks import (
     block_of,
     named_texts,
     origin_of,
-    others_than_text,
     parts_of,
     text_of,
     without,
 )
 from tooltrail.importers.events import (
     FAILED,
-    NOTHING,
     CallFound,
     Event,
     FileReader,
@@ -118,10 +116,8 @@ class Reader(FileReader):
         extras = without(message, _MESSAGE)
         if role == "bashExecution":  # a command that the user ran
             content, extras = [message], {}
-        author = _ROLES.get(str(role), "user")
-        origin = _origin(message) if author == "assistant" else NOTHING
-        blocks = [*map(_block, content)]
-        return MessageFound(self._session, name, at, author, blocks, origin, extras)
+        author, blocks = _ROLES.get(str(role), "user"), [*map(_block, content)]
+        return MessageFound(self._session, name, at, author, blocks, _origin(message), extras)
 
 
 def _session_in(path: Path) -> str:
@@ -154,18 +150,18 @@ def _origin(message: Json) -> Json:
 
 
 def _result(session: str, at: Any, message: Json) -> ResultFound:
-    receipt, details = text_of(message.get("content")), message.get("details")
-    extras = {**without(message, _RESULT), **others_than_text(message.get("content"))}
+    content, details = message.get("content"), message.get("details")
+    extras = without(message, _RESULT)
     if is_cut := not _CUTTING.isdisjoint(object_of(details)):
         extras["details"] = details
-    ended = _ENDED.search(receipt or "")
+    ended = _ENDED.search(text_of(content) or "")
     word = ended[1] if ended else ""
     has_failed = message.get("isError") is True and word != "exited"
     return ResultFound(
         session,
         str(message["toolCallId"]),
         at,
-        receipt,
+        content,
         OutputFound(structured=details) if details and not is_cut else None,
         _KINDS.get(word, FAILED) if has_failed else None,
         extras=extras,

@@ -18,8 +18,10 @@ from tooltrail.importers.blocks import (
     call_block,
     exit_status_of,
     milliseconds_of,
+    others_than_text,
     spelled,
     text_block,
+    text_of,
 )
 from tooltrail.importers.documents import failure_document, success_document
 from tooltrail.importers.events import (
@@ -269,6 +271,8 @@ class Recording:
             self._add_call(call, found.session, found.message, position)
 
     def _append_message(self, found: MessageFound, blocks: Sequence[Json]) -> None:
+        if blocks and found.role != "assistant":
+            found = found._replace(origin=NOTHING)
         parts = Parts(self._rules)
         text = "".join(one["text"] for one in blocks if one["type"] == "text")
         fact = MessageAdded(
@@ -332,8 +336,8 @@ class Recording:
         self._append(fact, parts, self._policy)
 
     def _add_result(self, found: ResultFound) -> None:
-        if not isinstance(found.receipt, str):
-            found = found._replace(receipt=None)
+        extras = {**found.extras, **others_than_text(found.receipt)}
+        found = found._replace(receipt=text_of(found.receipt), extras=extras)
         name = (found.session, found.call_id)
         waiting = self._waiting.get(name)
         call = waiting.popleft() if waiting else None

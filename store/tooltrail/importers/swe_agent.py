@@ -118,7 +118,7 @@ class Reader(FileReader):
         for number, (call, step) in enumerate(self._waiting):
             if not is_demo and (not ids or call.call_id in ids):
                 del self._waiting[number]
-                yield self._result(call, step, text_of(content), extras)
+                yield self._result(call, step, content, extras)
                 return
         role = role_of(message.get("role"))
         yield MessageFound(self._session, name, None, role, blocks_of(content), extras=extras)
@@ -144,16 +144,14 @@ class Reader(FileReader):
             if step:
                 yield self._result(call, step, None, NOTHING)
 
-    def _result(
-        self, call: CallFound, step: Json, receipt: str | None, extras: Json
-    ) -> ResultFound:
+    def _result(self, call: CallFound, step: Json, receipt: Any, extras: Json) -> ResultFound:
         observed, output = step.get("observation"), None
         if isinstance(observed, str):
             command = str(step.get("action"))
             output = OutputFound({"combined": observed}, command=command, cwd=self._cwd)
         state = _decoded(step.get("state"))
         self._cwd = state.get("working_dir")
-        text = observed if isinstance(observed, str) else receipt or ""
+        text = observed if isinstance(observed, str) else text_of(receipt) or ""
         return ResultFound(
             self._session,
             call.call_id,
