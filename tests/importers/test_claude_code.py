@@ -122,7 +122,8 @@ def test_a_long_output_is_read_from_the_file_beside_the_session(tmp_path: Path) 
 
 def test_a_long_output_whose_file_is_gone_is_marked_as_lost(tmp_path: Path) -> None:
     receipt = SPILLED.format("/etc/passwd")  # a transcript cannot name any file of the machine
-    returned = {**BASH, "stdout": "x" * 30, "persistedOutputSize": 9000}
+    spill = {"persistedOutputPath": "/etc/passwd", "persistedOutputSize": 9000}
+    returned = {**BASH, "stdout": "x" * 30, **spill}
     lines = [
         claude_call(1, "t", "Bash", {"command": "make"}),
         claude_result(2, "t", receipt, returned, is_error=False),

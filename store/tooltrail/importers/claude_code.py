@@ -219,19 +219,17 @@ def command_output_of(
     returned: Any, receipt: str | None, path: Path, command: str
 ) -> OutputFound | None:
     """The output of a command. If it failed, its status and output are in one text."""
-    spill = _spill_in(receipt) or _spill_of(object_of(returned))
+    spill = _spill_of(object_of(returned)) or _spill_in(receipt)
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
             streams, lost = streams_of({"stdout": stdout, "stderr": stderr})
             if spill is not None:
-                size = returned.get("persistedOutputSize")
-                size = size if type(size) is int else spill.size
                 spilled = _read_spill(spill.name, path)
                 if spilled is not None:
                     streams["stdout"] = spilled
                     lost.pop("stdout", None)
-                elif len(streams["stdout"]) < size or not size:
-                    lost["stdout"] = size
+                elif len(streams["stdout"]) < spill.size or not spill.size:
+                    lost["stdout"] = spill.size
             return OutputFound(streams, command=command, lost=lost)
         case str() if found := _EXIT.match(returned):
             streams, lost = streams_of({"combined": returned[found.end() :]})

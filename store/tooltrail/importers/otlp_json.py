@@ -82,7 +82,6 @@ class Reader(FileReader):
         self._sessions: dict[str, str] = {}  # by trace
         self._seen: set[tuple[str, str]] = set()  # spans and messages
         self._answers: set[tuple[str, str]] = set()
-        self._chatting: set[str] = set()  # sessions whose chats have messages
         self._asked: defaultdict[str, list[CallFound]] = defaultdict(list)
         self._ran: set[tuple[str, str]] = set()  # calls whose spans came before their messages
 
@@ -130,15 +129,12 @@ class Reader(FileReader):
     def _messages(self, session: str, span: Json) -> Iterator[Event]:
         """What is new in a conversation: what is after the last recorded answer."""
         said, input_count, is_chat = span["said"], span["input_count"], span["kind"] in _CHATS
-        is_repeating = session in self._chatting and not is_chat
-        if is_chat and said:
-            self._chatting.add(session)
         alone = [(session, names_of([one])[0]) for one in said]
-        known = max((n for n in range(input_count) if alone[n] in self._answers), default=-1)
+        repeated = range(input_count if is_chat else len(said))
+        known = max((n for n in repeated if alone[n] in self._answers), default=-1)
         for n, name in enumerate(names_of(said)):
             message, role = said[n], said[n]["role"]
-            is_old = (n <= known or is_repeating) and role != "system"
-            if is_old or not self._is_new(session, name):
+            if (n <= known and role != "system") or not self._is_new(session, name):
                 continue
             at, origin = span["began_at"], {"wire_format": NAME}
             if n >= input_count:
@@ -151,7 +147,9 @@ class Reader(FileReader):
             calls = [one for one in asked if isinstance(one, CallFound)]
             for position, one in enumerate(calls):
                 call = one._replace(call_id=str(one.call_id or f"{name}/{position}"))
-                if (session, call.call_id) not in self._ran:
+                if (session, call.call_id) in self._ran:
+                    self._ran.remove((session, call.call_id))
+                else:
                     self._asked[session].append(call)
             yield event
         if is_chat and input_count == len(said):
