@@ -62,9 +62,9 @@ class Reader(FileReader):
 
 def _run(run: Json, parent: str | None) -> Iterator[Event]:
     steps, agent = list_of(run, "steps"), object_of(run, "agent")
-    ids = named_texts(run, {"session": "session_id", "run": "trajectory_id"})
+    ids = named_texts(run, "session_id", "trajectory_id")
     session = "/".join(ids.values()) or digest_of(json.dumps(steps[:_STEPS_OF_ID]).encode())
-    named = named_texts(agent, {"name": "name", "version": "version"})
+    named = named_texts(agent, "name", "version")
     began = object_of(steps[0]).get("timestamp") if steps else None
     yield SessionFound(session, began, agent=" ".join(named.values()) or None, parent=parent)
     for position, value in enumerate(steps):
@@ -87,7 +87,7 @@ def _step(session: str, name: str, step: Json) -> Iterator[Event]:
         *map(_call, objects_of(step, "tool_calls")),
     ]
     role = "assistant" if is_agent else role_of(step.get("source"))
-    origin = origin_of(NAME, step, {"model": "model_name"}, step.get("metrics"))
+    origin = origin_of(NAME, step, step.get("metrics"), model="model_name")
     yield MessageFound(session, name, at, role, blocks, origin, without(step, _KNOWN))
     for position, one in enumerate(objects_of(step, "observation", "results")):
         yield _result(session, f"{name}/{position}", at, one)

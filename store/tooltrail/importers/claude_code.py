@@ -184,24 +184,19 @@ def _agent_progress(value: Json) -> dict[str, Any] | None:
 
 
 def _opening(session: str, value: Json) -> SessionFound:
-    named = {
-        "agent_version": "version",
-        "cwd": "cwd",
-        "entrypoint": "entrypoint",
-        "git_branch": "gitBranch",
-    }
+    where = named_texts(value, "cwd", "entrypoint", agent_version="version", git_branch="gitBranch")
     return SessionFound(
         session,
         value.get("timestamp"),
         agent=NAME,
         parent=session.rpartition("/")[0] or None,
-        environment=named_texts(value, named),
+        environment=where,
     )
 
 
 def _origin(message: Json) -> Json:
-    named = {"model": "model", "response_id": "id", "finish_reason": "stop_reason"}
-    return origin_of("anthropic", message, named, message.get("usage"))
+    names, usage = {"response_id": "id", "finish_reason": "stop_reason"}, message.get("usage")
+    return origin_of("anthropic", message, usage, "model", **names)
 
 
 def output_of(returned: Any, receipt: str | None, path: Path) -> OutputFound | None:

@@ -122,12 +122,12 @@ class Reader(FileReader):
                 yield Skipped("session_meta", is_known=True)
                 return
             self._is_open = True
-            self._session = named_texts(item, {"id": "id"}).get("id", self._session)
+            self._session = named_texts(item, "id").get("id", self._session)
             yield _opening(self._session, item)
             yield from self._instructions(item, at)
             return
         if kind == "turn_context":
-            named = named_texts(item, {"model": "model"})
+            named = named_texts(item, "model")
             self._origin = {"wire_format": "openai-responses", **named}
             yield Skipped("turn_context", is_known=True)
         elif kind == "event_msg":
@@ -155,7 +155,7 @@ class Reader(FileReader):
             yield self._result(call_id, item, at)
         elif what in _CALLS and isinstance(call_id, str):
             self._open[call_id] += 1
-            more = named_texts(item, {"namespace": "namespace"})
+            more = named_texts(item, "namespace")
             if what == "custom_tool_call":
                 more["kind"] = "custom"
             tool = str(item.get("name") or what.removesuffix("_call"))
@@ -207,15 +207,14 @@ class Reader(FileReader):
 
 
 def _opening(session: str, item: Json) -> SessionFound:
-    named = {"agent_version": "cli_version", "cwd": "cwd", "originator": "originator"}
-    of_git = {"git_branch": "branch", "git_commit": "commit_hash", "repository": "repository_url"}
-    git = object_of(item, "git")
+    git = {"git_branch": "branch", "git_commit": "commit_hash", "repository": "repository_url"}
+    about = {**object_of(item, "git"), **item}
     return SessionFound(
         session,
         item.get("timestamp"),
         agent=NAME,
         parent=_parent(item),
-        environment={**named_texts(item, named), **named_texts(git, of_git)},
+        environment=named_texts(about, "cwd", "originator", agent_version="cli_version", **git),
     )
 
 
@@ -225,7 +224,7 @@ def _parent(item: Json) -> str | None:
         case {"subagent": {"thread_spawn": {"parent_thread_id": str(parent)}}} if parent:
             return parent
         case _:
-            return named_texts(item, {"parent": "forked_from_id"}).get("parent")
+            return named_texts(item, parent="forked_from_id").get("parent")
 
 
 def _blocks(what: str, item: Json) -> list[Json]:
@@ -298,8 +297,8 @@ def _output(end: Json) -> OutputFound:
 
 
 def _command_output(end: Json) -> OutputFound:
-    named = {"stdout": "stdout", "stderr": "stderr", "combined": "aggregated_output"}
-    texts = {**dict.fromkeys(named, ""), **named_texts(end, named)}
+    texts = dict.fromkeys(("stdout", "stderr", "combined"), "")
+    texts |= named_texts(end, "stdout", "stderr", combined="aggregated_output")
     # The streams are empty where the command ran in a terminal.
     is_separate = texts["stdout"] or texts["stderr"]
     roles = ("stdout", "stderr") if is_separate else ("combined",)

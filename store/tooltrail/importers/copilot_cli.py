@@ -109,7 +109,7 @@ class Reader(FileReader):
             yield Skipped(kind, is_known=kind.startswith(_STATE))
 
     def _message(self, session: str, name: str, at: Any, role: str, data: Json) -> MessageFound:
-        extras = named_texts(data, {"signature": "reasoningOpaque"})
+        extras = named_texts(data, signature="reasoningOpaque")
         blocks: list[Json | CallFound] = []
         if extras or data.get("reasoningText"):
             blocks.append(text_block(str(data.get("reasoningText") or ""), "reasoning", extras))
@@ -129,26 +129,19 @@ class Reader(FileReader):
 
 
 def _opening(session: str, at: Any, data: Json) -> SessionFound:
-    version = data.get("copilotVersion")
-    named = {
-        "cwd": "cwd",
-        "agent_version": "version",
-        "git_branch": "branch",
-        "git_commit": "headCommit",
-        "git_root": "gitRoot",
-        "repository": "repository",
-    }
+    named = {"git_branch": "branch", "git_commit": "headCommit", "git_root": "gitRoot"}
+    about = {**object_of(data, "context"), "agent_version": data.get("copilotVersion")}
     return SessionFound(
         session,
         data.get("startTime") or at,
         agent=NAME,
-        environment=named_texts({**object_of(data, "context"), "version": version}, named),
+        environment=named_texts(about, "cwd", "agent_version", "repository", **named),
     )
 
 
 def _origin(data: Json) -> Json:
     usage = {"outputTokens": data["outputTokens"]} if data.get("outputTokens") is not None else {}
-    return origin_of(NAME, data, {"model": "model", "response_id": "apiCallId"}, usage)
+    return origin_of(NAME, data, usage, "model", response_id="apiCallId")
 
 
 def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> ResultFound:

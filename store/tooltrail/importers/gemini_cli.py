@@ -92,7 +92,7 @@ class Reader(FileReader):
             value.get("startTime"),
             agent=NAME,
             parent=self._path.parent.name if is_child else None,
-            environment=named_texts(value, {"project_hash": "projectHash"}),
+            environment=named_texts(value, project_hash="projectHash"),
         )
 
     def _message(self, message: Json, place: str) -> Iterator[Event]:
@@ -114,7 +114,7 @@ class Reader(FileReader):
         if calls and not is_new:  # the message was recorded before it had these calls
             name = f"{name}/{calls[0].call_id}"
         if calls or is_new:
-            origin = origin_of("gemini", message, {"model": "model"}, message.get("tokens"))
+            origin = origin_of("gemini", message, message.get("tokens"), "model")
             extras, said = without(message, _MESSAGE), [*blocks, *calls]
             yield MessageFound(self._session, name, at, _ROLES[kind], said, origin, extras)
         yield from results

@@ -106,7 +106,7 @@ class Reader:
 
     def _opening(self, session: str, event: Json, at: Any) -> SessionFound:
         parent = event["session_id"] if event.get("agent_id") else None
-        where = named_texts(event, {"cwd": "cwd"})
+        where = named_texts(event, "cwd")
         return SessionFound(session, at, self._agent, parent, environment=where)
 
     def _begin(self, session: str, event: Json, at: Any) -> Iterator[Event]:

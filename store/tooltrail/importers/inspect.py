@@ -164,13 +164,13 @@ def _opening(about: Json, sample: Json) -> SessionFound:
     run, number = (f"{sample.get(name)}" for name in ("id", "epoch"))
     ids = [about.get("eval_id") or about.get("run_id"), about.get("task_id"), run, number]
     revision, version = object_of(about, "revision"), object_of(about, "packages")
-    where = {"git_commit": "commit", "repository": "origin", "task": "task", "model": "model"}
+    where = {**revision, **about}
     return SessionFound(
         str(sample.get("uuid") or "/".join(map(str, ids))),
         about.get("created"),
         agent=f"{NAME} {version['inspect_ai']}" if version.get("inspect_ai") else NAME,
         title=f"{about.get('task')} {run} ({number})",
-        environment=named_texts({**revision, **about}, where),
+        environment=named_texts(where, "task", "model", git_commit="commit", repository="origin"),
     )
 
 
@@ -200,8 +200,8 @@ def _output(event: Json) -> OutputFound | None:
 
 def _origin(message: Json, answer: Json) -> Json:
     output, choice = object_of(answer, "output"), object_of(answer, "choice")
-    names = {"model": "model", "finish_reason": "stop_reason"}
-    return origin_of(NAME, {**output, **message, **choice}, names, output.get("usage"))
+    value = {**output, **message, **choice}
+    return origin_of(NAME, value, output.get("usage"), "model", finish_reason="stop_reason")
 
 
 def _duration(event: Json) -> float | None:

@@ -89,7 +89,7 @@ class Reader(FileReader):
             next((at for one in messages if (at := _at(one))), None),
             agent=f"{NAME} {version}" if version else NAME,
             title=value.get("instance_id"),
-            environment=named_texts(self._environment(), {"cwd": "cwd", "image": "image"}),
+            environment=named_texts(self._environment(), "cwd", "image"),
         )
         for number, message in enumerate(messages):
             yield self._message(str(number), message)
@@ -164,11 +164,10 @@ class Reader(FileReader):
 
     def _origin(self, response: Json) -> Json:
         choice = first_of(response, "choices")
-        names = {"provider": "provider", "model": "model", "response_id": "id"}
-        names["finish_reason"] = "finish_reason"
         found = {"model": object_of(self._config, "model").get("model_name")}
         found |= {**without(response, frozenset()), **without(choice, frozenset())}
-        return origin_of(NAME, found, names, response.get("usage"))
+        names, usage = ("provider", "model", "finish_reason"), response.get("usage")
+        return origin_of(NAME, found, usage, *names, response_id="id")
 
 
 def _content(message: Json) -> Any:

@@ -183,5 +183,5 @@ def _call(call: Json) -> CallFound:
 def origin_of_answer(response: Json) -> Json:
     """The origin of a message, from the provider's answer."""
     choice = first_of(response, "choices")
-    names = {"model": "model", "response_id": "id", "finish_reason": "finish_reason"}
-    return origin_of("openai", {**response, **choice}, names, response.get("usage"))
+    value, usage = {**response, **choice}, response.get("usage")
+    return origin_of("openai", value, usage, "model", "finish_reason", response_id="id")

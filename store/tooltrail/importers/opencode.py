@@ -90,14 +90,14 @@ class Reader(FileReader):
 
 
 def _opening(session: str, info: Json) -> SessionFound:
-    found = named_texts(info, {"version": "version"})
+    found = named_texts(info, "version")
     return SessionFound(
         session,
         _time(info, "created"),
         f"{NAME} {found['version']}" if "version" in found else NAME,
         info.get("parentID"),
         info.get("title"),
-        named_texts(info, {"cwd": "directory", "project": "projectID"}),
+        named_texts(info, cwd="directory", project="projectID"),
     )
 
 
@@ -133,7 +133,7 @@ def _message(session: str, number: str, message: Json) -> Iterator[Event]:
 def _origin(info: Json) -> Json:
     named = {"provider": "providerID", "model": "modelID", "finish_reason": "finish"}
     extras = without({"usage": info.get("tokens"), "cost": info.get("cost")}, frozenset())
-    origin = {"wire_format": NAME, **named_texts(info, named)}
+    origin = {"wire_format": NAME, **named_texts(info, **named)}
     return {**origin, "extras": extras} if extras else origin
 
 

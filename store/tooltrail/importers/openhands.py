@@ -106,7 +106,7 @@ class Reader(FileReader):
     def _called(self, name: str, event: Json) -> MessageFound:
         metadata = object_of(event, "tool_call_metadata")
         given = object_of(event.get("args", event))
-        named = named_texts(metadata, {"id": "tool_call_id", "tool": "function_name"})
+        named = named_texts(metadata, id="tool_call_id", tool="function_name")
         call_id, is_command = named.get("id", f"event-{name}"), event.get("action") == "run"
         arguments = _arguments(metadata)
         if arguments is None:

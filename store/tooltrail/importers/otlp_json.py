@@ -59,7 +59,6 @@ _MESSAGES: Final = ("llm.input_messages.", "llm.output_messages.")
 _MOST_PARTS: Final = 16
 """The most parts of such a name; the rest is one part. Longer names would nest without limit."""
 
-_ORIGIN: Final = {one: one for one in ("model", "provider", "response_id")}
 _USAGE: Final = ("gen_ai.usage.", "llm.token_count.")
 _TOOLS: Final = ("execute_tool", "TOOL")
 _CHATS: Final = ("chat", "generate_content", "text_completion", "LLM")
@@ -198,7 +197,7 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
         "has_failed": status.get("code") in _ERROR or failure is not None,
         "said": [*inputs, *outputs],
         "input_count": len(inputs),
-        "origin": origin_of(NAME, found, _ORIGIN, usage),
+        "origin": origin_of(NAME, found, usage, "model", "provider", "response_id"),
         "extras": without(attributes, frozenset({*named.values(), *usage})),
     }
 

@@ -55,14 +55,9 @@ _WIRE_FORMATS: Final = {
 _ROLES: Final = {"assistant": "assistant", "toolResult": "tool"}
 """Our names for authors; everything else is of the user."""
 
-_NAMED: Final = {
-    "provider": "provider",
-    "model": "model",
-    "response_id": "responseId",
-    "finish_reason": "stopReason",
-}
+_NAMED: Final = {"response_id": "responseId", "finish_reason": "stopReason"}
 _ENTRY: Final = frozenset({"id", "parentId", "timestamp", "type"})
-_MESSAGE: Final = frozenset({"api", "content", "role", "timestamp", "usage", *_NAMED.values()})
+_MESSAGE: Final = names_in("api content model provider responseId role stopReason timestamp usage")
 _RESULT: Final = names_in("content details isError role timestamp toolCallId toolName")
 """Members that have a place in our records, or repeat what another line says."""
 
@@ -132,7 +127,7 @@ def _opening(session: str, value: Json) -> SessionFound:
         value.get("timestamp"),
         agent=NAME,
         parent=_session_in(Path(parent)) if isinstance(parent, str) else None,
-        environment=named_texts(value, {"cwd": "cwd"}),
+        environment=named_texts(value, "cwd"),
     )
 
 
@@ -146,7 +141,7 @@ def _block(part: Any) -> Json | CallFound:
 
 def _origin(message: Json) -> Json:
     api, usage = str(message.get("api")), message.get("usage")
-    return origin_of(_WIRE_FORMATS.get(api, api), message, _NAMED, usage)
+    return origin_of(_WIRE_FORMATS.get(api, api), message, usage, "provider", "model", **_NAMED)
 
 
 def _result(session: str, at: Any, message: Json) -> ResultFound:

@@ -97,16 +97,14 @@ class Reader(FileReader):
         yield from self._unseen()
 
     def _opening(self, value: Json, config: Json) -> SessionFound:
-        named = named_texts(object_of(config, "agent", "model"), {"model": "name"})
+        named = named_texts(object_of(config, "agent", "model"), model="name")
         self._origin = {"wire_format": NAME, **named} if named else NOTHING
         about = {
             **value,
             **object_of(config, "env", "repo"),
             **object_of(config, "env", "deployment"),
         }
-        names = ("environment", "base_commit", "image")
-        where = {**{one: one for one in names}, "url": "github_url"}
-        environment = named_texts(about, where)
+        environment = named_texts(about, "environment", "base_commit", "image", url="github_url")
         title = object_of(config, "problem_statement").get("id")
         return SessionFound(self._session, None, NAME, None, title, environment)
 
