@@ -77,7 +77,8 @@ class Scan:
         about = {"about": _spelled(session)}
         yield from self._in_record(session.id, "session", session.id, about)
         _, messages, calls = self._reader.conversation(session.id, payloads=True)
-        self.unread += [one.damage for one in (*calls, *messages) if one.damage is not None]
+        damages = (*(one.damage for one in calls), *(one.damage for one in messages))
+        self.unread += filter(None, damages)
         for call in calls:
             self.counts["replaced"] += sum(one.count for one in call.redacted)
             texts = {

@@ -115,7 +115,8 @@ class Reader(FileReader):
             name = f"{name}/{calls[0].call_id}"
         if calls or is_new:
             origin = origin_of("gemini", message, message.get("tokens"), "model")
-            extras, said = without(message, _MESSAGE), [*blocks, *calls]
+            said: list[Json | CallFound] = [*blocks, *calls]
+            extras = without(message, _MESSAGE)
             yield MessageFound(self._session, name, at, _ROLES[kind], said, origin, extras)
         yield from results
 

@@ -92,7 +92,8 @@ class Reader(FileReader):
             yield Skipped(what, is_known=recognizes(line.value))
         self._sessions |= {one["trace"]: one["session"] for one in spans if one["session"]}
         for span in spans:
-            session = span["session"] or self._sessions.get(span["trace"], span["trace"])
+            trace: str = span["trace"]
+            session = span["session"] or self._sessions.get(trace, trace)
             is_relevant = span["said"] or span["kind"] in (*_TOOLS, *_CHATS)
             if is_relevant and self._is_new(session, span["id"]):
                 yield SessionFound(session, span["began_at"], environment=span["resource"])

@@ -271,7 +271,7 @@ class Recording:
             self._add_call(call, found.session, found.message, position)
 
     def _append_message(self, found: MessageFound, blocks: Sequence[Json]) -> None:
-        if blocks and found.role != "assistant":
+        if found.role != "assistant" and (blocks or found.role != "tool"):
             found = found._replace(origin=NOTHING)
         parts = Parts(self._rules)
         text = "".join(one["text"] for one in blocks if one["type"] == "text")
