@@ -4,6 +4,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +32,18 @@ _encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 def spelled(value: Any) -> str:
     """The arguments of a call as text: a text as it is, any other value as JSON."""
     return value if isinstance(value, str) else _encoder.encode(value)
+
+
+def parsed(value: Any) -> Any:
+    """The value that a text spells in JSON; any other value as it is."""
+    with suppress(ValueError, RecursionError, TypeError):
+        return json.loads(value, parse_constant=str, parse_float=_finite)
+    return value
+
+
+def _finite(spelled_float: str) -> float | str:
+    number = float(spelled_float)
+    return number if isfinite(number) else spelled_float
 
 
 def role_of(value: Any) -> str:

@@ -6,17 +6,14 @@ by everything that was said up to it, as in logs of chats. A span is exported wh
 agent comes after its chats, and repeats their messages, except those of the system.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import suppress
-from math import isfinite
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import origin_of, parts_of, spelled, without
+from tooltrail.importers.blocks import origin_of, parsed, parts_of, spelled, without
 from tooltrail.importers.events import (
     FAILED,
     CallFound,
@@ -112,9 +109,9 @@ class Reader(FileReader):
         """The result of a call, and the call unless a message asked for it."""
         tool, given, began = span["tool"], _spelled(span["arguments"]), span["began_at"]
         call_id = span["call_id"]
-        what = str(call_id) if call_id else (tool, _parsed(given))
+        what = str(call_id) if call_id else (tool, parsed(given))
         for call in self._asked[session]:
-            if what in (call.call_id, (call.tool_name, _parsed(call.arguments))):
+            if what in (call.call_id, (call.tool_name, parsed(call.arguments))):
                 self._asked[session].remove(call)
                 break
         else:
@@ -176,7 +173,7 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
         for place, names in _NAMES.items()
     }
     found = {place: attributes.get(name) for place, name in named.items()}
-    system = [{"role": "system", "content": _parsed(found["system"])}] if found["system"] else []
+    system = [{"role": "system", "content": parsed(found["system"])}] if found["system"] else []
     inputs = [said for one in (*system, *_items(found["inputs"])) for said in _chat(one)]
     outputs = [said for one in _items(found["outputs"]) for said in _chat(one)]
     begin, end = (_integer(span.get(f"{one}TimeUnixNano")) or 0 for one in ("start", "end"))
@@ -269,23 +266,11 @@ def _integer(value: Any) -> int | None:
 
 def _items(value: Any) -> list[Any]:
     """The items of an array, also if it is spelled as a text or by numbered attributes."""
-    value = _parsed(value)
+    value = parsed(value)
     numbered = object_of(value)
     if all(map(str.isdecimal, numbered)):
         return [numbered[one] for one in sorted(sorted(numbered), key=len)] or list_of(value)
     return []
-
-
-def _parsed(value: Any) -> Any:
-    """The value that a text spells in JSON; any other value as it is."""
-    with suppress(ValueError, RecursionError, TypeError):
-        return json.loads(value, parse_constant=str, parse_float=_finite)
-    return value
-
-
-def _finite(spelled_float: str) -> float | str:
-    number = float(spelled_float)
-    return number if isfinite(number) else spelled_float
 
 
 def _spelled(value: Any) -> str:

@@ -5,7 +5,6 @@ and the next message is what the model saw. `trajectory` has one step for each c
 with its whole output (`observation`). A step that the history does not have is a call too.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from tooltrail.importers.blocks import (
     blocks_of,
     milliseconds_of,
     named_texts,
+    parsed,
     role_of,
     session_name,
     text_of,
@@ -79,7 +79,7 @@ class Reader(FileReader):
         steps = [*enumerate(objects_of(value, "trajectory"))]
         if not history and not steps:
             return
-        config = _decoded(value.get("replay_config"))
+        config = object_of(parsed(value.get("replay_config")))
         self._session = session_name(self._path, config, history[:3], steps[:1])
         yield self._opening(value, config)
         for number, message in enumerate(history):
@@ -147,7 +147,7 @@ class Reader(FileReader):
         if isinstance(observed, str):
             command = str(step.get("action"))
             output = OutputFound({"combined": observed}, command=command, cwd=self._cwd)
-        state = _decoded(step.get("state"))
+        state = object_of(parsed(step.get("state")))
         self._cwd = state.get("working_dir")
         text = observed if isinstance(observed, str) else text_of(receipt) or ""
         return ResultFound(
@@ -174,13 +174,3 @@ def _calls(name: str, message: Json) -> Iterator[CallFound]:
 def _is_of(step: Json, message: Json) -> bool:
     """Whether a step ran the command of a message."""
     return isinstance(step.get("action"), str) and step["action"] == message.get("action")
-
-
-def _decoded(value: Any) -> dict[str, Any]:
-    """The members of an object that may be spelled as a text."""
-    if isinstance(value, str):
-        try:
-            return object_of(json.loads(value))
-        except (ValueError, RecursionError):
-            return {}
-    return object_of(value)
