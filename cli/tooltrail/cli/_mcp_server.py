@@ -48,7 +48,7 @@ MAX_PATTERN = 10_000
 MAX_LINE = 1 << 53
 """Greatest number of a line that a tool takes."""
 
-Outcome = Annotated[str | None, Field(description=f"failed, or {', '.join(OUTCOMES)}.")]
+Outcome = Annotated[str | None, Field(json_schema_extra={"enum": ["failed", *OUTCOMES, None]})]
 Artifact = Annotated[str | None, Field(description="Path or digest of an artifact.")]
 Session = Annotated[str | None, Field(description="Id, its beginning or end; name; @last.")]
 Call = Annotated[

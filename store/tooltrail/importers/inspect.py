@@ -17,6 +17,7 @@ from tooltrail.importers.blocks import (
     blocks_of,
     named_texts,
     origin_of,
+    others_than_text,
     role_of,
     text_of,
     without,
@@ -152,7 +153,7 @@ class _Sample:
             _output(event),
             _KINDS.get(str(error.get("type")), FAILED) if error else None,
             _duration(event),
-            {**without(said, _KNOWN), **cut},
+            {**without(said, _KNOWN), **others_than_text(content), **cut},
         )
 
 

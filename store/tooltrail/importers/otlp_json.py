@@ -37,10 +37,10 @@ NAME: Final = "otlp-json"
 _NAMES: Final = {
     "arguments": ("gen_ai.tool.call.arguments", "input.value", "tool_arguments", "content"),
     "call_id": ("gen_ai.tool.call.id", "tool_call.id", "tool.id"),
-    "inputs": ("gen_ai.input.messages", "llm.input_messages"),
+    "inputs": ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt"),
     "kind": ("gen_ai.operation.name", "openinference.span.kind"),
     "model": ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name"),
-    "outputs": ("gen_ai.output.messages", "llm.output_messages"),
+    "outputs": ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion"),
     "provider": ("gen_ai.provider.name", "gen_ai.system", "llm.provider"),
     "response_id": ("gen_ai.response.id",),
     "result": ("gen_ai.tool.call.result", "output.value", "tool_response", "message"),
@@ -50,7 +50,10 @@ _NAMES: Final = {
 }
 """The attributes that may hold each thing, the best one first. Those of its events count, too."""
 
-_MESSAGES: Final = ("llm.input_messages.", "llm.output_messages.")
+_MESSAGES: Final = (
+    *("llm.input_messages.", "llm.output_messages."),
+    *("gen_ai.prompt.", "gen_ai.completion."),
+)
 """What the names of attributes begin with that are one member of one message."""
 
 _MOST_PARTS: Final = 16
@@ -237,9 +240,8 @@ def _attributes(holder: Json) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in objects_of(holder, "attributes"):
         *above, last = [str(one.get("key"))]
-        if last.startswith(_MESSAGES):
-            begin, _, rest = last.partition("_messages.")
-            *above, last = f"{begin}_messages", *rest.split(".", _MOST_PARTS)
+        for begin in filter(last.startswith, _MESSAGES):
+            *above, last = begin[:-1], *last.removeprefix(begin).split(".", _MOST_PARTS)
         node = found
         for step in above:
             node[step] = object_of(node.get(step))
