@@ -31,7 +31,7 @@ REFUSALS: list[tuple[str, str, dict[str, Any]]] = [
     ("the store has no artifact sha256:abcd", "grep", {"artifact": "sha256:abcd", "pattern": "x"}),
     ("the text has 3 bytes, 1 line", "read", {"call": "s#1", "start_line": 2}),
     ("is not a regular expression", "grep", {"call": "s#1", "pattern": "("}),
-    ("Input should be", "list_calls", {"state": "done"}),
+    ("outcome", "list_calls", {"outcome": "done"}),
     ("cursor", "list_calls", {"cursor": "zzz"}),
 ]
 
@@ -116,7 +116,7 @@ def test_calls_are_listed_with_filters_the_newest_first_in_pages(cli: Cli) -> No
             assert await listed(agent, limit=limit) == ids
         assert len(await listed(agent, session="one")) == 51
         assert len(await listed(agent, tool="Odd", session="@last")) == 25
-        assert await listed(agent, state="interrupted", session="two") == [str(open_call.id)]
+        assert await listed(agent, outcome="interrupted", session="two") == [str(open_call.id)]
         assert len(await listed(agent, outcome="ok")) == 100
 
     with_agent(cli, work)

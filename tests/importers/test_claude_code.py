@@ -122,7 +122,8 @@ def test_a_long_output_is_read_from_the_file_beside_the_session(tmp_path: Path) 
 
 def test_a_long_output_whose_file_is_gone_is_marked_as_lost(tmp_path: Path) -> None:
     receipt = SPILLED.format("/etc/passwd")  # a transcript cannot name any file of the machine
-    returned = {**BASH, "stdout": "x" * 30, "persistedOutputSize": 9000}
+    spill = {"persistedOutputPath": "/etc/passwd", "persistedOutputSize": 9000}
+    returned = {**BASH, "stdout": "x" * 30, **spill}
     lines = [
         claude_call(1, "t", "Bash", {"command": "make"}),
         claude_result(2, "t", receipt, returned, is_error=False),
@@ -336,10 +337,12 @@ def test_a_null_member_is_kept_and_an_invalid_duration_is_replaced(tmp_path: Pat
 def test_an_image_that_only_the_model_saw_is_kept(tmp_path: Path) -> None:
     image = {"type": "image", "source": {"type": "base64", "data": "aGk="}}
     content = [{"type": "text", "text": "seen"}, image]
-    line = claude_result(2, "t", content)
-    *_, result = claude_code.Reader(tmp_path / "a.jsonl").events(Line(0, b"", line))
-    assert isinstance(result, ResultFound)
-    assert (result.receipt, result.extras) == ("seen", {"content": [image]})
+    lines = [claude_call(1, "t", "Read", {}), claude_result(2, "t", content)]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+    assert call.receipt is not None
+    assert (call.receipt.text, json.loads(call.extras or "")) == ("seen", {"content": [image]})
 
 
 def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:

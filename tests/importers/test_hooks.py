@@ -29,7 +29,7 @@ from tests.support.evidence import problems_of
 
 from tooltrail.importers import Imported
 from tooltrail.importers.events import Line, list_of, object_of
-from tooltrail.importers.hook_importing import HookImporter, has_events, settle
+from tooltrail.importers.hook_importing import has_events, import_events, settle
 from tooltrail.importers.hook_log import append_event
 from tooltrail.importers.lines import read_lines
 from tooltrail.records import DamageError
@@ -69,9 +69,8 @@ def log(
 
 def imported(folder: Path) -> list[Imported]:
     """Import what waits; nothing may fail."""
-    importer = HookImporter(folder / "spool", default_rules())
-    found = importer.import_events()
-    assert importer.failures == []
+    found, failures = import_events(folder / "spool", default_rules())
+    assert failures == []
     return found
 
 
@@ -356,9 +355,7 @@ def test_a_torn_event_costs_only_itself(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
     log(tmp_path, tool("PreToolUse", "t1"))
     (tmp_path / "spool" / "hooks" / "claude-code-2026-01-01.jsonl").mkdir()
-    importer = HookImporter(tmp_path / "spool", default_rules())
-    importer.import_events()
-    (failure,) = importer.failures
+    _, (failure,) = import_events(tmp_path / "spool", default_rules())
     assert "claude-code-2026-01-01.jsonl cannot be imported: Is a directory" in str(failure)
     with opened(tmp_path) as reader:
         assert [one.summary.call_id for one in calls_in(reader)] == ["t1"]

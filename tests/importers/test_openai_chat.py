@@ -79,6 +79,15 @@ def test_runs_that_begin_alike_are_sessions_of_their_own(tmp_path: Path) -> None
         assert reader.count_invocations() == 6
 
 
+def test_only_answers_have_an_origin(tmp_path: Path) -> None:
+    said = [(role, text) for role in ("user", "assistant") for text in ("", "go")]
+    log = [{"role": role, "content": text} for role, text in said]
+    import_one(tmp_path, write_lines(tmp_path / "a.json", [log]))
+    with opened(tmp_path) as reader:
+        found = [(one.role, b'"origin"' in (one.document or b"")) for one in messages_in(reader)]
+    assert found == [(role, role == "assistant") for role, _ in said]
+
+
 def test_odd_values_are_imported(tmp_path: Path) -> None:
     log = {**LOG, "messages": [*ASK, CALL, *RESULTS]}
     assert_odd_values_are_imported(tmp_path, [log])

@@ -307,6 +307,22 @@ def test_an_event_of_a_span_may_have_the_messages(tmp_path: Path) -> None:
     assert said == [("user", "go"), ("assistant", "gone")]
 
 
+def test_older_names_of_the_messages_are_read(tmp_path: Path) -> None:
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "Is it on?",
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": "Yes.",
+    }
+    import_one(
+        tmp_path, write_document(tmp_path / "a.json", export(span("s1", (1, 2), attributes)))
+    )
+    with opened(tmp_path) as reader:
+        said = [(one.role, one.text) for one in messages_in(reader)]
+    assert said == [("user", "Is it on?"), ("assistant", "Yes.")]
+
+
 def test_a_tool_without_a_name_has_that_of_its_span(tmp_path: Path) -> None:
     genai, inference = (
         {"gen_ai.operation.name": "execute_tool"},

@@ -7,6 +7,7 @@ Claude Code and Codex have the same form. Every other byte of the file stays as 
 
 import os
 import re
+import shutil
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from tree_sitter import Node
 
 from tooltrail.cli._config_files import read_config
 from tooltrail.cli._json_edits import appended, children_of, member, parse, removed, text_of
+from tooltrail.cli._output import write_file
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 _HOOKS = "hooks"
@@ -83,20 +85,18 @@ class Settings:
     """
 
     def __init__(self, path: Path) -> None:
-        # A symbolic link, as dotfile managers make, stays a link.
-        self._path = Path(os.path.realpath(path))
+        self._path = path
 
     def install(self, agent: Agent, command: str) -> bool:
         """Let the agent run a command for each event; return whether the file has changed."""
         if self.installed() == dict.fromkeys(agent.events, command):
             return False
         with self._problems():
-            before = self._read()
-            data = _without_ours(before)
+            data = _without_ours(self._read())
             entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
             for event in agent.events:
                 data = appended(data, (_HOOKS, event), entry)
-            self._write(before, data)
+            self._write(data)
         return True
 
     def uninstall(self) -> bool:
@@ -105,7 +105,7 @@ class Settings:
             before = self._read()
             data = _without_ours(before)
             if data != before:
-                self._write(before, data)
+                self._write(data)
         return data != before
 
     def installed(self) -> dict[str, str]:
@@ -116,12 +116,15 @@ class Settings:
 
     @contextmanager
     def _problems(self) -> Generator[None]:
+        mask = os.umask(0o077)  # others cannot read a new file before it has its mode
         try:
             yield
-        except InvalidRecordError as error:
+        except (InvalidRecordError, UnicodeDecodeError) as error:
             raise InvalidRecordError(f"{self._path} cannot be used: {error}") from error
         except OSError as error:
             raise UnavailableError(f"{self._path} cannot be used: {error.strerror}") from error
+        finally:
+            os.umask(mask)
 
     def _read(self) -> bytes:
         try:
@@ -129,25 +132,12 @@ class Settings:
         except FileNotFoundError:
             return b""
 
-    def _write(self, before: bytes, data: bytes) -> None:
+    def _write(self, data: bytes) -> None:
         """Replace the file at once, so that an agent reads the old or the new one."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        staged = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        mode = 0o600
         if self._path.exists():
-            mode = self._path.stat().st_mode & 0o777
-            _write_file(self._path.with_name(self._path.name + BACKUP), before, mode)
-        _write_file(staged, data, mode)
-        staged.replace(self._path)
-
-
-def _write_file(path: Path, data: bytes, mode: int) -> None:
-    """Write a file that at no time more users may read than its mode says."""
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        os.fchmod(descriptor, mode)
+            shutil.copy(self._path, f"{self._path}{BACKUP}")
+        write_file(self._path, [data.decode()])
 
 
 def _ours(data: bytes) -> Iterator[tuple[str, list[Node]]]:

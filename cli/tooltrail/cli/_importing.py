@@ -3,10 +3,8 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
@@ -36,29 +34,55 @@ _MOST_DAMAGED = 10
 _COLUMNS = ("sessions", "messages", "calls", "results", "new", "known")
 
 
-class Found(NamedTuple):
-    """The files to import with their formats, and the error that decides the exit code."""
+def import_with_bar(
+    spool: Path,
+    paths: Sequence[Path],
+    format_name: str | None,
+    rules: RuleSet | None,
+    *,
+    since: datetime | None = None,
+    is_dry_run: bool = False,
+) -> tuple[list[Imported], TooltrailError | None]:
+    """Import files into a spool, with a progress bar on a terminal.
 
-    files: Sequence[tuple[Path, str | None]]
-    failure: TooltrailError | None
+    Without paths, says first what the usual folders hold. Files that have not changed after `since`
+    are left out. What cannot be imported is reported, and the other files are still imported.
 
-
-def say_found(
-    paths: Sequence[Path], format_name: str | None, since: datetime | None = None
-) -> Found:
-    """The files to import. Without paths, says what the usual folders hold.
-
-    A path that cannot be imported is reported, and the others are still imported. Files that have
-    not changed after `since` are left out.
+    Returns:
+        What was imported, and the last error.
 
     Raises:
         NotFoundError: nothing is found.
+        click.UsageError: there is no such format.
         TooltrailError: none of the paths can be imported.
     """
-    _check_format(format_name)
+    files, failure = _found(paths, format_name, since)
+    importer = Importer(spool, rules, is_dry_run=is_dry_run)
+    imported: list[Imported] = []
+    read = 0
+    with progress_bar("importing", len(files)) as update:
+
+        def on_progress(size: int) -> None:
+            nonlocal read
+            read += size
+            update(len(imported), read)
+
+        for path, name in files:
+            try:
+                imported.append(importer.import_file(path, name, on_progress))
+            except TooltrailError as error:
+                failure = error
+                say_error(error)
+    return imported, failure
+
+
+def _found(
+    paths: Sequence[Path], format_name: str | None, since: datetime | None
+) -> tuple[list[tuple[Path, str | None]], TooltrailError | None]:
+    """The files to import with their formats, and the last error, which was reported."""
     found: list[tuple[Path, str | None]] = []
     failures: list[TooltrailError] = []
-    for path in _folders(paths):
+    for path in _folders(paths, format_name):
         try:
             files = find_files(path, format_name)
             found += [one for one in files if since is None or changed_at(one[0]) >= since]
@@ -74,7 +98,22 @@ def say_found(
     if not paths:
         for name, count in Counter(format_of for _, format_of in found if format_of).items():
             say(f"found {counted(count, 'session file')} of {name}")
-    return Found(found, failures[-1] if failures else None)
+    return found, failures[-1] if failures else None
+
+
+def _folders(paths: Sequence[Path], format_name: str | None) -> Sequence[Path]:
+    if format_name is not None and format_name not in FORMATS:
+        raise click.UsageError(f"no format {format_name}; the formats are {', '.join(FORMATS)}")
+    return paths or usual_folders(os.environ, Path.home())
+
+
+def changed_at(file: Path) -> datetime:
+    """When a file changed last.
+
+    Raises:
+        OSError: the file is gone.
+    """
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC)
 
 
 def follow(
@@ -91,80 +130,30 @@ def follow(
     Raises:
         click.UsageError: there is no such format.
     """
-    _check_format(format_name)
     importer = Importer(location.spool_folder, rules)
     seen: dict[Path, tuple[datetime, int]] = {}
     while True:
         has_new = False
-        for file in [file for path in _folders(paths) for file in session_files(path)]:
-            with suppress(OSError):  # it was deleted since
-                state = (changed_at(file), file.stat().st_size)
-                if seen.get(file) == state:
+        for path in _folders(paths, format_name):
+            for file in session_files(path):
+                try:
+                    state = (changed_at(file), file.stat().st_size)
+                    if seen.get(file) == state:
+                        continue
+                    seen[file] = state
+                    imported = importer.import_file(file, format_name)
+                except (OSError, NotFoundError):  # it was deleted since, or is no session
                     continue
-                seen[file] = state
-            try:
-                imported = importer.import_file(file, format_name)
-            except NotFoundError:
-                continue
-            except TooltrailError as error:
-                say_error(error)
-                continue
-            if imported.counts.get("new"):
-                has_new = True
-                yield imported
+                except TooltrailError as error:
+                    say_error(error)
+                    continue
+                if imported.counts.get("new"):
+                    has_new = True
+                    yield imported
         if has_new or has_events(location.spool_folder):
             with location.open(create=True) as store:  # imports hook events
                 _ = store.reader  # ingests
         wait_for_more(FOLLOW_INTERVAL_S)
-
-
-def _check_format(name: str | None) -> None:
-    if name is not None and name not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise click.UsageError(f"no format {name}; the formats are {known}")
-
-
-def _folders(paths: Sequence[Path]) -> Sequence[Path]:
-    return paths or usual_folders(os.environ, Path.home())
-
-
-def changed_at(file: Path) -> datetime:
-    """When a file changed last.
-
-    Raises:
-        OSError: the file is gone.
-    """
-    return datetime.fromtimestamp(file.stat().st_mtime, UTC)
-
-
-def import_with_bar(
-    location: Location, found: Found, rules: RuleSet | None, *, is_dry_run: bool
-) -> tuple[list[Imported], TooltrailError | None]:
-    """Import files, with a progress bar on a terminal.
-
-    A file that cannot be imported is reported, and the others are still imported.
-
-    Returns:
-        What was imported, and the last error.
-    """
-    importer = Importer(location.spool_folder, rules, is_dry_run=is_dry_run)
-    imported: list[Imported] = []
-    failure = found.failure
-    read = 0
-    with progress_bar("importing", len(found.files)) as update:
-
-        def on_progress(size: int) -> None:
-            nonlocal read
-            read += size
-            update(len(imported), read)
-
-        for path, name in found.files:
-            try:
-                imported.append(importer.import_file(path, name, on_progress))
-            except TooltrailError as error:
-                failure = error
-                say_error(error)
-    return imported, failure
 
 
 def print_report(

@@ -68,19 +68,15 @@ def appended(data: bytes, names: Sequence[str], item: Any) -> bytes:
     """
     data = data if data.strip() else b"{}\n"
     at = parse(data)
-    unit = _indentation(data, children_of(at)) or "  "
     for n, name in enumerate(names):
         found = member(at, name)
+        wanted, empty = ("object", "{}") if n + 1 < len(names) else ("array", "[]")
         if found is None:
-            text = _around("[", json.dumps(item), "]", unit)
-            for missing in names[:n:-1]:
-                text = _around("{", f"{json.dumps(missing)}: {text}", "}", unit)
-            return _inserted(data, at, f"{json.dumps(name)}: {text}", unit)
-        at = found
-        wanted = "object" if n + 1 < len(names) else "array"
-        if at.type != wanted:
+            return appended(_inserted(data, at, f"{json.dumps(name)}: {empty}"), names, item)
+        if found.type != wanted:
             raise InvalidRecordError(f"{name} in it is not an {wanted}")
-    return _inserted(data, at, json.dumps(item), unit)
+        at = found
+    return _inserted(data, at, json.dumps(item))
 
 
 def removed(data: bytes, node: Node) -> bytes:
@@ -106,49 +102,20 @@ def removed(data: bytes, node: Node) -> bytes:
     return data[:start] + (data[end:] if comment else data[end:].lstrip())
 
 
-def _inserted(data: bytes, container: Node, text: str, unit: str) -> bytes:
-    """The document with a text as the last child of a container."""
-    children, comments = children_of(container), container.named_children
-    indentation = _indentation(data, children)
-    if children and not indentation and _line_of(data, children[-1].start_byte).strip():
-        # All on one line.
-        return _spliced(data, children[-1].end_byte, f", {' '.join(text.split())}")
-    outer = _indentation_at(data, container.start_byte)
-    inner = indentation if indentation is not None else outer + unit
-    lines = text.replace("\n", f"\n{inner}")
-    if children:
-        return _spliced(data, children[-1].end_byte, f",\n{inner}{lines}")
+def _inserted(data: bytes, container: Node, text: str) -> bytes:
+    """The document with a text as the last child of a container.
+
+    The white space before the text is that before the last child; the first child begins a line.
+    """
+    if children := children_of(container):
+        start, end = children[-1].start_byte, children[-1].end_byte
+        space = data[len(data[:start].rstrip()) : start] or b" "
+        return data[:end] + b"," + space + text.encode() + data[end:]
+    line = data[data.rfind(b"\n", 0, container.start_byte) + 1 : container.start_byte]
+    newline = b"\r\n" if b"\r\n" in data else b"\n"
+    outer = newline + line[: len(line) - len(line.lstrip())]
+    comments = container.named_children
     end = comments[-1].end_byte if comments else container.start_byte + 1
-    at = len(data[:end].rstrip(b"\r"))  # the line end of Windows is not of the comment
-    has_newline = b"\n" in data[at : container.end_byte - 1]
-    return _spliced(data, at, f"\n{inner}{lines}" + ("" if has_newline else f"\n{outer}"))
-
-
-def _around(opening: str, text: str, closing: str, unit: str) -> str:
-    """A container with one child, on a line of its own."""
-    lines = text.replace("\n", f"\n{unit}")
-    return f"{opening}\n{unit}{lines}\n{closing}"
-
-
-def _spliced(data: bytes, at: int, text: str) -> bytes:
-    if b"\r\n" in data:
-        text = text.replace("\n", "\r\n")
-    return data[:at] + text.encode() + data[at:]
-
-
-def _indentation(data: bytes, children: Sequence[Node]) -> str | None:
-    """The white space before the last child, if it begins its line; else None."""
-    if not children:
-        return None
-    line = _line_of(data, children[-1].start_byte)
-    return line.decode() if b"\n" in data[: children[-1].start_byte] and not line.strip() else None
-
-
-def _indentation_at(data: bytes, offset: int) -> str:
-    line = _line_of(data, offset)
-    return line[: len(line) - len(line.lstrip())].decode()
-
-
-def _line_of(data: bytes, offset: int) -> bytes:
-    """The line up to an offset."""
-    return data[data.rfind(b"\n", 0, offset) + 1 : offset]
+    end = len(data[:end].rstrip(b"\r"))  # the line end of Windows is not of the comment
+    closing = b"" if b"\n" in data[end : container.end_byte] else outer
+    return data[:end] + outer + b"  " + text.encode() + closing + data[end:]

@@ -9,7 +9,7 @@ import asyncio
 from codecs import getincrementaldecoder
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 from pydantic_core import to_jsonable_python
@@ -26,9 +26,8 @@ from tooltrail.records import NotFoundError, TooltrailError, UnavailableError
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.readable_json import indent_json
 from tooltrail.records.shortened_json import shorten_json
-from tooltrail.records.states import InvocationState
 from tooltrail.store import InvocationDetail, InvocationFilter, Store
-from tooltrail.store.filters import FAILED
+from tooltrail.store.filters import FAILED, OUTCOMES
 from tooltrail.transcripts import FORMATS, load_transcript
 
 try:
@@ -49,20 +48,7 @@ MAX_PATTERN = 10_000
 MAX_LINE = 1 << 53
 """Greatest number of a line that a tool takes."""
 
-Outcome = Literal[
-    "ok",
-    "failed",
-    "running",
-    "unfinished",
-    "exit",
-    "signal",
-    "timeout",
-    "error",
-    "denied",
-    "interrupted",
-    "cancelled",
-]
-
+Outcome = Annotated[str | None, Field(json_schema_extra={"enum": ["failed", *OUTCOMES, None]})]
 Artifact = Annotated[str | None, Field(description="Path or digest of an artifact.")]
 Session = Annotated[str | None, Field(description="Id, its beginning or end; name; @last.")]
 Call = Annotated[
@@ -82,8 +68,7 @@ class RecordTools:
         *,
         session: Session = None,
         tool: str | None = None,
-        state: InvocationState | None = None,
-        outcome: Outcome | None = None,
+        outcome: Outcome = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
         cursor: Annotated[str | None, Field(description="From the note of a page.")] = None,
     ) -> list[str]:
@@ -93,7 +78,6 @@ class RecordTools:
             where = InvocationFilter(
                 sessions=(reader.session(session).id,) if session else (),
                 tools=(tool,) if tool else (),
-                states=(state,) if state else (),
                 outcomes=FAILED if outcome == "failed" else (outcome,) if outcome else (),
             )
             page = reader.invocations(where, limit=limit, cursor=cursor)

@@ -2,21 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from tooltrail.records.errors import TooltrailError
 from tooltrail.records.facts import RedactionFact
 from tooltrail.redaction import RuleSet, StreamRedactor, redact, redactions
-from tooltrail.store import (
-    InvocationDetail,
-    InvocationView,
-    MessageView,
-    Reader,
-    SessionView,
-    StreamView,
-)
+from tooltrail.store import InvocationView, Reader, SessionView, StreamView
 
 _AT_ONCE = 500
 _CHUNK_BYTES = 1 << 20
@@ -77,41 +70,48 @@ class Scan:
         sessions = self._reader.sessions(limit=_AT_ONCE)
         while sessions:
             for session in sessions:
-                found = self._in_text("about", _spelled(session))
-                yield from self._named(session.id, "session", session.id, found)
-                _, messages, calls = self._reader.conversation(session.id, payloads=True)
-                for call in calls:
-                    yield from self._in_call(session.id, call)
-                for message in messages:
-                    yield from self._in_message(session.id, message)
+                yield from self._in_session(session)
             sessions = self._reader.sessions(limit=_AT_ONCE, cursor=sessions[-1].id)
 
-    def _in_call(self, session: UUID, call: InvocationDetail) -> Iterator[Secret]:
-        if call.damage is not None:
-            self.unread.append(call.damage)
-        self.counts["replaced"] += sum(one.count for one in call.redacted)
-        texts = {
-            "about": _spelled(call.summary),
-            "arguments": call.arguments,
-            "output": call.complete_json,
-            "canonical": call.canonical_json,
-            "receipt": None if call.receipt is None else call.receipt.text,
-            "extras": call.extras,
-        }
-        found = [one for name, text in texts.items() for one in self._in_text(name, text)]
-        found += [one for stream in call.streams for one in self._in_stream(stream)]
-        yield from self._named(session, "call", call.summary.id, found)
+    def _in_session(self, session: SessionView) -> Iterator[Secret]:
+        about = {"about": _spelled(session)}
+        yield from self._in_record(session.id, "session", session.id, about)
+        _, messages, calls = self._reader.conversation(session.id, payloads=True)
+        damages = (*(one.damage for one in calls), *(one.damage for one in messages))
+        self.unread += filter(None, damages)
+        for call in calls:
+            self.counts["replaced"] += sum(one.count for one in call.redacted)
+            texts = {
+                "about": _spelled(call.summary),
+                "arguments": call.arguments,
+                "output": call.complete_json,
+                "canonical": call.canonical_json,
+                "receipt": None if call.receipt is None else call.receipt.text,
+                "extras": call.extras,
+            }
+            yield from self._in_record(session.id, "call", call.summary.id, texts, call.streams)
+        for one in messages:
+            texts = {"text": one.text, "document": one.document, "payload": one.payload}
+            yield from self._in_record(session.id, "message", one.id, texts)
 
-    def _in_message(self, session: UUID, message: MessageView) -> Iterator[Secret]:
-        if message.damage is not None:
-            self.unread.append(message.damage)
-        texts = {"text": message.text, "document": message.document, "payload": message.payload}
-        found = [one for name, text in texts.items() for one in self._in_text(name, text)]
-        yield from self._named(session, "message", message.id, found)
-
-    def _in_text(self, field: str, text: str | bytes | None) -> tuple[RedactionFact, ...]:
-        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text or b""
-        return redactions(field, redact(data, self._rules).found)
+    def _in_record(
+        self,
+        session: UUID,
+        kind: str,
+        owner: UUID,
+        texts: Mapping[str, str | bytes | None],
+        streams: Sequence[StreamView] = (),
+    ) -> Iterator[Secret]:
+        """The secrets in the parts of a session, a call or a message."""
+        found: list[RedactionFact] = []
+        for field, text in texts.items():
+            data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text or b""
+            found += redactions(field, redact(data, self._rules).found)
+        found += [one for stream in streams for one in self._in_stream(stream)]
+        self.counts[kind] += 1
+        self._on_progress(self.counts["call"] + self.counts["message"])
+        for one in found:
+            yield Secret(session, kind, owner, one.field, one.rule, one.count, one.offset)
 
     def _in_stream(self, stream: StreamView) -> tuple[RedactionFact, ...]:
         """The secrets of a stream; of streams with the same bytes, one is read."""
@@ -126,14 +126,6 @@ class Scan:
             redactor.finish()
             self._streams[stream.digest] = redactions("", redactor.found)
         return tuple(one.replaced(field=stream.role) for one in self._streams[stream.digest])
-
-    def _named(
-        self, session: UUID, kind: str, owner: UUID, found: Sequence[RedactionFact]
-    ) -> Iterator[Secret]:
-        self.counts[kind] += 1
-        self._on_progress(self.counts["call"] + self.counts["message"])
-        for one in found:
-            yield Secret(session, kind, owner, one.field, one.rule, one.count, one.offset)
 
 
 def _spelled(view: SessionView | InvocationView) -> str:

@@ -13,14 +13,11 @@ from tooltrail.importers.blocks import (
     blocks_of,
     named_texts,
     origin_of,
-    others_than_text,
     reasoning_blocks,
     role_of,
-    text_of,
     without,
 )
 from tooltrail.importers.events import (
-    NOTHING,
     CallFound,
     Event,
     FileReader,
@@ -31,6 +28,7 @@ from tooltrail.importers.events import (
     SessionFound,
     Skipped,
     list_of,
+    names_in,
     object_of,
     objects_of,
 )
@@ -41,11 +39,8 @@ NAME: Final = "atif"
 _STEPS_OF_ID: Final = 2
 """Steps that make the id of a run that has none: the task and the first answer."""
 
-_KNOWN: Final = frozenset(
-    {
-        *("message", "metrics", "model_name", "observation", "reasoning_content", "source"),
-        *("step_id", "timestamp", "tool_calls"),
-    }
+_KNOWN: Final = names_in(
+    "message metrics model_name observation reasoning_content source step_id timestamp tool_calls"
 )
 _RESULT: Final = frozenset({"content", "source_call_id"})
 
@@ -67,9 +62,9 @@ class Reader(FileReader):
 
 def _run(run: Json, parent: str | None) -> Iterator[Event]:
     steps, agent = list_of(run, "steps"), object_of(run, "agent")
-    ids = named_texts(run, {"session": "session_id", "run": "trajectory_id"})
+    ids = named_texts(run, "session_id", "trajectory_id")
     session = "/".join(ids.values()) or digest_of(json.dumps(steps[:_STEPS_OF_ID]).encode())
-    named = named_texts(agent, {"name": "name", "version": "version"})
+    named = named_texts(agent, "name", "version")
     began = object_of(steps[0]).get("timestamp") if steps else None
     yield SessionFound(session, began, agent=" ".join(named.values()) or None, parent=parent)
     for position, value in enumerate(steps):
@@ -92,9 +87,8 @@ def _step(session: str, name: str, step: Json) -> Iterator[Event]:
         *map(_call, objects_of(step, "tool_calls")),
     ]
     role = "assistant" if is_agent else role_of(step.get("source"))
-    origin = origin_of(NAME, step, {"model": "model_name"}, step.get("metrics"))
-    extras = without(step, _KNOWN)
-    yield MessageFound(session, name, at, role, blocks, origin if is_agent else NOTHING, extras)
+    origin = origin_of(NAME, step, step.get("metrics"), model="model_name")
+    yield MessageFound(session, name, at, role, blocks, origin, without(step, _KNOWN))
     for position, one in enumerate(objects_of(step, "observation", "results")):
         yield _result(session, f"{name}/{position}", at, one)
 
@@ -110,5 +104,4 @@ def _result(session: str, name: str, at: Any, result: Json) -> Event:
     extras = without(result, _RESULT)
     if not isinstance(call_id, str):
         return MessageFound(session, name, at, "user", blocks_of(content), extras=extras)
-    extras |= others_than_text(content)
-    return ResultFound(session, call_id, at, text_of(content), extras=extras)
+    return ResultFound(session, call_id, at, content, extras=extras)

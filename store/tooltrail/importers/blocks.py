@@ -4,6 +4,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +32,18 @@ _encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 def spelled(value: Any) -> str:
     """The arguments of a call as text: a text as it is, any other value as JSON."""
     return value if isinstance(value, str) else _encoder.encode(value)
+
+
+def parsed(value: Any) -> Any:
+    """The value that a text spells in JSON; any other value as it is."""
+    with suppress(ValueError, RecursionError, TypeError):
+        return json.loads(value, parse_constant=str, parse_float=_finite)
+    return value
+
+
+def _finite(spelled_float: str) -> float | str:
+    number = float(spelled_float)
+    return number if isfinite(number) else spelled_float
 
 
 def role_of(value: Any) -> str:
@@ -102,9 +116,10 @@ def reasoning_blocks(text: Any) -> list[Json]:
     return [text_block(text, "reasoning")] if isinstance(text, str) else []
 
 
-def named_texts(value: Json, names: Json) -> dict[str, Any]:
-    """The members of a value that are texts, by our names for them."""
-    found = {ours: value.get(theirs) for ours, theirs in names.items()}
+def named_texts(value: Json, *same: str, **named: str) -> dict[str, Any]:
+    """The members of a value that are texts, with their own names or with ours for them."""
+    named = {**{one: one for one in same}, **named}
+    found = {ours: value.get(theirs) for ours, theirs in named.items()}
     return {ours: one for ours, one in found.items() if one and isinstance(one, str)}
 
 
@@ -143,14 +158,15 @@ def session_name(path: Path, *beginning: Any) -> str:
     return f"{path.stem}/{digest.hexdigest()[:16]}"
 
 
-def origin_of(wire_format: str, value: Json, names: Json, usage: Any) -> Json:
+def origin_of(wire_format: str, value: Json, usage: Any, *same: str, **named: str) -> Json:
     """The origin of a message.
 
     Args:
         wire_format: the wire format of the provider, or the name of the importer's format.
         value: the value that says which model answered.
-        names: the members of `value` by our names for them.
         usage: the usage of tokens as the source says it, if any.
+        same: the members of `value` that have our names.
+        named: the other members of `value`, by our names for them.
     """
     extras = {"extras": {"usage": usage}} if usage else {}
-    return {"wire_format": wire_format, **named_texts(value, names), **extras}
+    return {"wire_format": wire_format, **named_texts(value, *same, **named), **extras}

@@ -7,11 +7,8 @@ of their own (`agentId`) or in `progress` lines of its parent.
 """
 
 import marshal
-import os
 import re
-import stat
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +17,6 @@ from tooltrail.importers.blocks import (
     milliseconds_of,
     named_texts,
     origin_of,
-    others_than_text,
     parts_of,
     role_of,
     spelled,
@@ -40,35 +36,23 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
 )
 from tooltrail.importers.parts import encoded
 
 NAME: Final = "claude-code"
 
-_NO_CONVERSATION: Final = frozenset(
-    {
-        *("agent_metadata", "ai-title", "attachment", "custom-title", "file-history-snapshot"),
-        *("last-prompt", "mode"),
-        *("permission-mode", "pr-link", "progress", "queue-operation", "summary", "system", "tag"),
-    }
+_NO_CONVERSATION: Final = names_in(
+    "agent_metadata ai-title attachment custom-title file-history-snapshot last-prompt mode "
+    "permission-mode pr-link progress queue-operation summary system tag"
 )
 """Types of lines that are about the agent's own state."""
 
-_KNOWN: Final = frozenset(
-    {
-        *("agentId", "cwd", "entrypoint", "gitBranch", "isSidechain", "message", "parentUuid"),
-        *(
-            "parentToolUseID",
-            "promptId",
-            "requestId",
-            "sessionId",
-            "slug",
-            "sourceToolAssistantUUID",
-            "timestamp",
-        ),
-        *("todos", "toolUseResult", "type", "userType", "uuid", "version"),
-    }
+_KNOWN: Final = names_in(
+    "agentId cwd entrypoint gitBranch isSidechain message parentUuid parentToolUseID promptId "
+    "requestId sessionId slug sourceToolAssistantUUID timestamp todos toolUseResult type userType "
+    "uuid version"
 )
 """Members of a line that have a place in our records, or repeat what another line says."""
 
@@ -155,9 +139,8 @@ class Reader(FileReader):
                 case _:
                     said.append(block_of(block))
         if said:
-            origin = _origin(message) if value.get("type") == "assistant" else NOTHING
             role = role_of(message.get("role") or value.get("type"))
-            yield MessageFound(session, name, at, role, said, origin, _others(value))
+            yield MessageFound(session, name, at, role, said, _origin(message), _others(value))
         elif message.get("content") == []:
             yield None  # the type is known, but the message says nothing
 
@@ -179,9 +162,10 @@ class Reader(FileReader):
         failure = early_end(object_of(returned))
         if block.get("is_error") is True and (command is None or output is None):
             failure = failure or _kind(receipt or "")
-        extras = _extras(value, content, returned, is_command=command is not None)
+        extras = _extras(value, returned, is_command=command is not None)
         at, duration = value.get("timestamp"), _duration(object_of(returned))
-        return ResultFound(session, call_id, at, receipt, output, failure, duration, extras)
+        shown = content if returned is None else receipt  # `returned` has the images, too
+        return ResultFound(session, call_id, at, shown, output, failure, duration, extras)
 
 
 def sub_agent_path(path: Path, agent: str) -> Path:
@@ -200,24 +184,19 @@ def _agent_progress(value: Json) -> dict[str, Any] | None:
 
 
 def _opening(session: str, value: Json) -> SessionFound:
-    named = {
-        "agent_version": "version",
-        "cwd": "cwd",
-        "entrypoint": "entrypoint",
-        "git_branch": "gitBranch",
-    }
+    where = named_texts(value, "cwd", "entrypoint", agent_version="version", git_branch="gitBranch")
     return SessionFound(
         session,
         value.get("timestamp"),
         agent=NAME,
         parent=session.rpartition("/")[0] or None,
-        environment=named_texts(value, named),
+        environment=where,
     )
 
 
 def _origin(message: Json) -> Json:
-    named = {"model": "model", "response_id": "id", "finish_reason": "stop_reason"}
-    return origin_of("anthropic", message, named, message.get("usage"))
+    names, usage = {"response_id": "id", "finish_reason": "stop_reason"}, message.get("usage")
+    return origin_of("anthropic", message, usage, "model", **names)
 
 
 def output_of(returned: Any, receipt: str | None, path: Path) -> OutputFound | None:
@@ -235,19 +214,17 @@ def command_output_of(
     returned: Any, receipt: str | None, path: Path, command: str
 ) -> OutputFound | None:
     """The output of a command. If it failed, its status and output are in one text."""
-    spill = _spill_in(receipt) or _spill_of(object_of(returned))
+    spill = _spill_of(object_of(returned)) or _spill_in(receipt)
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
             streams, lost = streams_of({"stdout": stdout, "stderr": stderr})
             if spill is not None:
-                size = returned.get("persistedOutputSize")
-                size = size if type(size) is int else spill.size
                 spilled = _read_spill(spill.name, path)
                 if spilled is not None:
                     streams["stdout"] = spilled
                     lost.pop("stdout", None)
-                elif len(streams["stdout"]) < size or not size:
-                    lost["stdout"] = size
+                elif len(streams["stdout"]) < spill.size or not spill.size:
+                    lost["stdout"] = spill.size
             return OutputFound(streams, command=command, lost=lost)
         case str() if found := _EXIT.match(returned):
             streams, lost = streams_of({"combined": returned[found.end() :]})
@@ -280,11 +257,9 @@ def _others(value: Json) -> dict[str, Any]:
     return {name: one for name, one in value.items() if name not in _KNOWN}
 
 
-def _extras(value: Json, content: Any, returned: Any, *, is_command: bool) -> Json:
+def _extras(value: Json, returned: Any, *, is_command: bool) -> Json:
     """The members of a result that no record has."""
     extras = _others(value)
-    if returned is None:
-        extras |= others_than_text(content)
     match returned:
         case {"stdout": str(), "stderr": str(), **members} if is_command:
             extras["toolUseResult"] = members
@@ -360,20 +335,8 @@ def _read_inside(folder: Path, *names: str) -> bytes | None:
 
     A transcript must not name files elsewhere, so no link below the folder is followed.
     """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    *folders, name = names
     try:
-        with ExitStack() as stack:
-            at = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-            stack.callback(os.close, at)
-            for inner in folders:
-                at = os.open(inner, flags | os.O_DIRECTORY, dir_fd=at)
-                stack.callback(os.close, at)
-            at = os.open(name, flags, dir_fd=at)
-            stack.callback(os.close, at)
-            if not stat.S_ISREG(os.fstat(at).st_mode):
-                return None
-            with os.fdopen(at, "rb", closefd=False) as file:
-                return file.read()
-    except (OSError, ValueError):  # a name with NUL or a lone surrogate is no name
+        path = folder.resolve().joinpath(*names)
+        return path.read_bytes() if path == path.resolve() and path.is_file() else None
+    except (OSError, RuntimeError, ValueError):  # such as a name with NUL or a lone surrogate
         return None

@@ -41,6 +41,7 @@ from tooltrail.importers.events import (
     SessionFound,
     Skipped,
     list_of,
+    names_in,
     object_of,
 )
 
@@ -57,11 +58,8 @@ _CALLS: Final = {
 
 _COMMANDS: Final = frozenset({"exec_command", "local_shell", "shell", "shell_command"})
 
-_OUTPUTS: Final = frozenset(
-    {
-        *("function_call_output", "custom_tool_call_output", "local_shell_call_output"),
-        "tool_search_output",
-    }
+_OUTPUTS: Final = names_in(
+    "function_call_output custom_tool_call_output local_shell_call_output tool_search_output"
 )
 _ITEMS: Final = {
     "message": frozenset({"type", "role", "content"}),
@@ -83,12 +81,10 @@ _OF_OUTPUT: Final = frozenset({"type", "call_id", "output", "tools"})
 _OF_END: Final = frozenset({"type", "call_id", "duration"})
 _OF_COMMAND: Final = _OF_END | {"command", "cwd", "stdout", "stderr"}
 _USAGE: Final = "last_token_usage"
-_REPEATING: Final = frozenset(
-    {
-        *("agent_message", "agent_reasoning", "context_compacted", "exec_command_begin", "error"),
-        *("mcp_tool_call_begin", "patch_apply_begin", "task_complete", "task_started"),
-        *("turn_aborted", "user_message", "web_search_begin", "web_search_end"),
-    }
+_REPEATING: Final = names_in(
+    "agent_message agent_reasoning context_compacted exec_command_begin error mcp_tool_call_begin "
+    "patch_apply_begin task_complete task_started turn_aborted user_message web_search_begin "
+    "web_search_end"
 )
 """Events that say again what items say, or that are about the agent's own state."""
 
@@ -126,12 +122,12 @@ class Reader(FileReader):
                 yield Skipped("session_meta", is_known=True)
                 return
             self._is_open = True
-            self._session = named_texts(item, {"id": "id"}).get("id", self._session)
+            self._session = named_texts(item, "id").get("id", self._session)
             yield _opening(self._session, item)
             yield from self._instructions(item, at)
             return
         if kind == "turn_context":
-            named = named_texts(item, {"model": "model"})
+            named = named_texts(item, "model")
             self._origin = {"wire_format": "openai-responses", **named}
             yield Skipped("turn_context", is_known=True)
         elif kind == "event_msg":
@@ -159,7 +155,7 @@ class Reader(FileReader):
             yield self._result(call_id, item, at)
         elif what in _CALLS and isinstance(call_id, str):
             self._open[call_id] += 1
-            more = named_texts(item, {"namespace": "namespace"})
+            more = named_texts(item, "namespace")
             if what == "custom_tool_call":
                 more["kind"] = "custom"
             tool = str(item.get("name") or what.removesuffix("_call"))
@@ -169,9 +165,8 @@ class Reader(FileReader):
             yield MessageFound(self._session, name, at, "assistant", [call], self._origin, extras)
         elif what in _ITEMS:
             role, known = role_of(item.get("role") or "assistant"), _ITEMS[what]
-            origin = self._origin if role == "assistant" else NOTHING
-            extras = {} if known is None else without(item, known)
-            yield MessageFound(self._session, name, at, role, _blocks(what, item), origin, extras)
+            extras, blocks = {} if known is None else without(item, known), _blocks(what, item)
+            yield MessageFound(self._session, name, at, role, blocks, self._origin, extras)
         else:
             yield Skipped(what, is_known=False)
 
@@ -212,15 +207,14 @@ class Reader(FileReader):
 
 
 def _opening(session: str, item: Json) -> SessionFound:
-    named = {"agent_version": "cli_version", "cwd": "cwd", "originator": "originator"}
-    of_git = {"git_branch": "branch", "git_commit": "commit_hash", "repository": "repository_url"}
-    git = object_of(item, "git")
+    git = {"git_branch": "branch", "git_commit": "commit_hash", "repository": "repository_url"}
+    about = {**object_of(item, "git"), **item}
     return SessionFound(
         session,
         item.get("timestamp"),
         agent=NAME,
         parent=_parent(item),
-        environment={**named_texts(item, named), **named_texts(git, of_git)},
+        environment=named_texts(about, "cwd", "originator", agent_version="cli_version", **git),
     )
 
 
@@ -230,7 +224,7 @@ def _parent(item: Json) -> str | None:
         case {"subagent": {"thread_spawn": {"parent_thread_id": str(parent)}}} if parent:
             return parent
         case _:
-            return named_texts(item, {"parent": "forked_from_id"}).get("parent")
+            return named_texts(item, parent="forked_from_id").get("parent")
 
 
 def _blocks(what: str, item: Json) -> list[Json]:
@@ -303,8 +297,8 @@ def _output(end: Json) -> OutputFound:
 
 
 def _command_output(end: Json) -> OutputFound:
-    named = {"stdout": "stdout", "stderr": "stderr", "combined": "aggregated_output"}
-    texts = {**dict.fromkeys(named, ""), **named_texts(end, named)}
+    texts = dict.fromkeys(("stdout", "stderr", "combined"), "")
+    texts |= named_texts(end, "stdout", "stderr", combined="aggregated_output")
     # The streams are empty where the command ran in a terminal.
     is_separate = texts["stdout"] or texts["stderr"]
     roles = ("stdout", "stderr") if is_separate else ("combined",)

@@ -19,7 +19,6 @@ from tooltrail.importers.blocks import (
 )
 from tooltrail.importers.events import (
     FAILED,
-    NOTHING,
     CallFound,
     Event,
     FileReader,
@@ -30,6 +29,7 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
     objects_of,
 )
@@ -51,17 +51,12 @@ _ROLES: Final = {
 }
 """The types of events that are messages, and their authors."""
 
-_SAID: Final = frozenset(
-    {
-        *("apiCallId", "content", "interactionId", "messageId", "model", "outputTokens"),
-        *("parentToolCallId", "reasoningOpaque", "reasoningText", "role", "toolRequests", "turnId"),
-    }
+_SAID: Final = names_in(
+    "apiCallId content interactionId messageId model outputTokens parentToolCallId reasoningOpaque "
+    "reasoningText role toolRequests turnId"
 )
-_DONE: Final = frozenset(
-    {
-        *("error", "interactionId", "model", "parentToolCallId", "result", "success"),
-        *("toolCallId", "turnId"),
-    }
+_DONE: Final = names_in(
+    "error interactionId model parentToolCallId result success toolCallId turnId"
 )
 """Members that have a place in our records, or repeat what another line says."""
 
@@ -114,15 +109,14 @@ class Reader(FileReader):
             yield Skipped(kind, is_known=kind.startswith(_STATE))
 
     def _message(self, session: str, name: str, at: Any, role: str, data: Json) -> MessageFound:
-        extras = named_texts(data, {"signature": "reasoningOpaque"})
+        extras = named_texts(data, signature="reasoningOpaque")
         blocks: list[Json | CallFound] = []
         if extras or data.get("reasoningText"):
             blocks.append(text_block(str(data.get("reasoningText") or ""), "reasoning", extras))
         if data.get("content"):
             blocks.append(text_block(spelled(data["content"])))
         blocks += self._calls_in(session, objects_of(data, "toolRequests"))
-        origin = _origin(data) if role == "assistant" else NOTHING
-        return MessageFound(session, name, at, role, blocks, origin, without(data, _SAID))
+        return MessageFound(session, name, at, role, blocks, _origin(data), without(data, _SAID))
 
     def _calls_in(self, session: str, requests: Iterable[Json]) -> Iterator[CallFound]:
         for request in requests:
@@ -135,26 +129,19 @@ class Reader(FileReader):
 
 
 def _opening(session: str, at: Any, data: Json) -> SessionFound:
-    version = data.get("copilotVersion")
-    named = {
-        "cwd": "cwd",
-        "agent_version": "version",
-        "git_branch": "branch",
-        "git_commit": "headCommit",
-        "git_root": "gitRoot",
-        "repository": "repository",
-    }
+    named = {"git_branch": "branch", "git_commit": "headCommit", "git_root": "gitRoot"}
+    about = {**object_of(data, "context"), "agent_version": data.get("copilotVersion")}
     return SessionFound(
         session,
         data.get("startTime") or at,
         agent=NAME,
-        environment=named_texts({**object_of(data, "context"), "version": version}, named),
+        environment=named_texts(about, "cwd", "agent_version", "repository", **named),
     )
 
 
 def _origin(data: Json) -> Json:
     usage = {"outputTokens": data["outputTokens"]} if data.get("outputTokens") is not None else {}
-    return origin_of(NAME, data, {"model": "model", "response_id": "apiCallId"}, usage)
+    return origin_of(NAME, data, usage, "model", response_id="apiCallId")
 
 
 def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> ResultFound:

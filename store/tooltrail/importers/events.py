@@ -42,6 +42,11 @@ def first_of(value: Any, *names: str) -> Json:
     return next(iter(objects_of(value, *names)), NOTHING)
 
 
+def names_in(spelled: str) -> frozenset[str]:
+    """The names in a text, which are separated by spaces."""
+    return frozenset(spelled.split())
+
+
 class Line(NamedTuple):
     """One JSON value of a source, and where it stands.
 
@@ -112,7 +117,8 @@ class MessageFound(NamedTuple):
         at: time of the message.
         role: the author.
         blocks: the content: calls, and the JSON of the other blocks of `tooltrail.records.Message`.
-        origin: the JSON of its `Origin`; empty if no provider answered.
+        origin: the JSON of its `Origin`. It counts only for the role `assistant`, and for a
+            message `tool` without blocks, which has the tokens of an answer.
         extras: further members of the source's line, verbatim.
     """
 
@@ -164,7 +170,8 @@ class ResultFound(NamedTuple):
         session: id of the session.
         call_id: the provider's id of the call.
         at: time of the result.
-        receipt: the text that the model saw; None if the source does not have it.
+        receipt: the content that the model saw; None if the source does not have it. Parts of it
+            that are no texts, such as images, become `extras`.
         output: the tool's own output; None if the source does not have it.
         failure: the kind of the error, see `tooltrail.records.ErrorKind`; None if the tool did not
             fail, as far as the source says. A command that exits with a status did not fail.

@@ -21,7 +21,6 @@ from tooltrail.importers.blocks import (
 )
 from tooltrail.importers.events import (
     FAILED,
-    NOTHING,
     CallFound,
     Event,
     FileReader,
@@ -31,6 +30,7 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
     objects_of,
     output_of,
@@ -48,9 +48,7 @@ _ENDED: Final = frozenset({"success", "error", "cancelled"})
 _COMMAND_TOOL: Final = "run_shell_command"
 _DENIED: Final = "User denied execution."
 
-_MESSAGE: Final = frozenset(
-    {"content", "id", "model", "thoughts", "timestamp", "tokens", "toolCalls", "type"}
-)
+_MESSAGE: Final = names_in("content id model thoughts timestamp tokens toolCalls type")
 _CALL: Final = frozenset({"args", "id", "name", "result", "resultDisplay", "status", "timestamp"})
 """Members that have a place in our records."""
 
@@ -94,7 +92,7 @@ class Reader(FileReader):
             value.get("startTime"),
             agent=NAME,
             parent=self._path.parent.name if is_child else None,
-            environment=named_texts(value, {"project_hash": "projectHash"}),
+            environment=named_texts(value, project_hash="projectHash"),
         )
 
     def _message(self, message: Json, place: str) -> Iterator[Event]:
@@ -116,16 +114,10 @@ class Reader(FileReader):
         if calls and not is_new:  # the message was recorded before it had these calls
             name = f"{name}/{calls[0].call_id}"
         if calls or is_new:
-            origin = origin_of("gemini", message, {"model": "model"}, message.get("tokens"))
-            yield MessageFound(
-                self._session,
-                name,
-                at,
-                _ROLES[kind],
-                [*blocks, *calls],
-                origin if kind == "gemini" else NOTHING,
-                without(message, _MESSAGE),
-            )
+            origin = origin_of("gemini", message, message.get("tokens"), "model")
+            said: list[Json | CallFound] = [*blocks, *calls]
+            extras = without(message, _MESSAGE)
+            yield MessageFound(self._session, name, at, _ROLES[kind], said, origin, extras)
         yield from results
 
 

@@ -50,64 +50,60 @@ def settle(spool: Path) -> None:
     time.sleep(min(max(newest + waits - time.time(), 0.0), waits))
 
 
-class HookImporter:
-    """Imports the logged events and their transcripts into one spool.
+def import_events(spool: Path, rules: RuleSet) -> tuple[list[Imported], list[TooltrailError]]:
+    """Import what was logged with the transcripts, and delete logs that were imported days ago.
 
     Args:
         spool: folder of the spool.
         rules: the secrets to replace.
 
-    Attributes:
-        failures: why logs and transcripts could not be imported.
+    Returns:
+        What was imported, and why other logs and transcripts could not be imported.
     """
+    imported: list[Imported] = []
+    failures: list[TooltrailError] = []
+    for log in _logs(spool):
+        try:
+            with log.path.open("rb") as file:
+                lines, end = _settled(log, file)
+                if lines:
+                    imported += _import_lines(spool, rules, log, lines, failures)
+                    log.cursor.write(file, end)
+                is_done = log.cursor.offset == file.seek(0, 2)
+            if is_done and log.path.stat().st_mtime < time.time() - _KEPT_S:
+                log.path.unlink(missing_ok=True)
+        except OSError as error:
+            why = f"{log.path} cannot be imported: {error.strerror}"
+            failures.append(UnavailableError(why))
+        except TooltrailError as error:
+            failures.append(error)
+    return imported, failures
 
-    def __init__(self, spool: Path, rules: RuleSet) -> None:
-        self.failures: list[TooltrailError] = []
-        self._spool = spool
-        self._rules = rules
 
-    def import_events(self) -> list[Imported]:
-        """Import what was logged, and delete logs that were imported days ago."""
-        imported: list[Imported] = []
-        for log in _logs(self._spool):
-            try:
-                with log.path.open("rb") as file:
-                    lines, end = _settled(log, file)
-                    if lines:
-                        imported += self._import_lines(log, lines)
-                        log.cursor.write(file, end)
-                    is_done = log.cursor.offset == file.seek(0, 2)
-                if is_done and log.path.stat().st_mtime < time.time() - _KEPT_S:
-                    log.path.unlink(missing_ok=True)
-            except OSError as error:
-                why = f"{log.path} cannot be imported: {error.strerror}"
-                self.failures.append(UnavailableError(why))
-            except TooltrailError as error:
-                self.failures.append(error)
-        return imported
-
-    def _import_lines(self, log: _Log, lines: list[Line | DamagedLine]) -> list[Imported]:
-        events = [line for line in lines if isinstance(line, Line)]
-        imported = self._import_transcripts(log, Reader(log.agent).transcripts(events))
-        reader = Reader(
-            log.agent,
-            begun={call for one in imported for call in one.calls},
-            ended={call for one in imported for call in one.results},
-        )
-        # What a mark stands for was replaced before the event was logged.
-        importer = Importer(self._spool, self._rules.with_marks() if log.is_redacted else None)
-        source = Source(log.agent, str(log.path.resolve()))
-        return [*imported, importer.import_lines(source, reader, lines)]
-
-    def _import_transcripts(self, log: _Log, paths: list[Path]) -> list[Imported]:
-        importer = Importer(self._spool, self._rules if log.is_redacted else None)
-        imported: list[Imported] = []
-        for path in paths:
-            try:
-                imported.append(importer.import_file(path, log.agent))
-            except TooltrailError as error:
-                self.failures.append(error)
-        return imported
+def _import_lines(
+    spool: Path,
+    rules: RuleSet,
+    log: _Log,
+    lines: list[Line | DamagedLine],
+    failures: list[TooltrailError],
+) -> list[Imported]:
+    imported: list[Imported] = []
+    importer = Importer(spool, rules if log.is_redacted else None)
+    events = [line for line in lines if isinstance(line, Line)]
+    for path in Reader(log.agent).transcripts(events):
+        try:
+            imported.append(importer.import_file(path, log.agent))
+        except TooltrailError as error:
+            failures.append(error)
+    reader = Reader(
+        log.agent,
+        begun={call for one in imported for call in one.calls},
+        ended={call for one in imported for call in one.results},
+    )
+    # What a mark stands for was replaced before the event was logged.
+    importer = Importer(spool, rules.with_marks() if log.is_redacted else None)
+    source = Source(log.agent, str(log.path.resolve()))
+    return [*imported, importer.import_lines(source, reader, lines)]
 
 
 def _logs(spool: Path) -> Iterator[_Log]:

@@ -22,40 +22,20 @@ from tooltrail.importers.events import (
     SessionEnded,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
 )
 
 _COMMAND_TOOL: Final = "Bash"
 _ENDS: Final = frozenset({"PostToolUse", "PostToolUseFailure", "PermissionDenied"})
-_IN_TRANSCRIPT: Final = frozenset(
-    {
-        "Notification",
-        "PermissionRequest",
-        "PostCompact",
-        "PreCompact",
-        "Stop",
-        "UserPromptSubmit",
-    }
+_IN_TRANSCRIPT: Final = names_in(
+    "Notification PermissionRequest PostCompact PreCompact Stop UserPromptSubmit"
 )
 """Events that are not recorded, because the transcript has their content."""
 
-_RECORDED: Final = frozenset(
-    {
-        "agent_id",
-        "agent_type",
-        "cwd",
-        "duration_ms",
-        "error",
-        "hook_event_name",
-        "is_interrupt",
-        "reason",
-        "session_id",
-        "tool_input",
-        "tool_name",
-        "tool_response",
-        "tool_use_id",
-        "transcript_path",
-    }
+_RECORDED: Final = names_in(
+    "agent_id agent_type cwd duration_ms error hook_event_name is_interrupt reason session_id "
+    "tool_input tool_name tool_response tool_use_id transcript_path"
 )
 """Members of an event that are recorded elsewhere than in `extras`."""
 
@@ -126,7 +106,7 @@ class Reader:
 
     def _opening(self, session: str, event: Json, at: Any) -> SessionFound:
         parent = event["session_id"] if event.get("agent_id") else None
-        where = named_texts(event, {"cwd": "cwd"})
+        where = named_texts(event, "cwd")
         return SessionFound(session, at, self._agent, parent, environment=where)
 
     def _begin(self, session: str, event: Json, at: Any) -> Iterator[Event]:

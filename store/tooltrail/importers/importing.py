@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import IO, Any, Final, NamedTuple, Protocol
 
 from tooltrail.importers import (
     atif,
@@ -143,7 +143,7 @@ class Importer:
             with path.open("rb") as file:
                 source = Source(chosen.NAME, str(path.resolve()), cursor.read(file))
                 reader = chosen.Reader(path)
-                imported = self.import_lines(source, reader, read_lines(file), on_progress)
+                imported = self.import_lines(source, reader, _watched(file, on_progress))
                 end, damaged = file.tell(), imported.damaged
                 if damaged and damaged[-1].is_last:
                     end = damaged[-1].offset  # the writer may still complete the line
@@ -154,11 +154,7 @@ class Importer:
         return imported
 
     def import_lines(
-        self,
-        source: Source,
-        reader: Reader,
-        lines: Iterable[Line | DamagedLine],
-        on_progress: Callable[[int], None] = lambda _size: None,
+        self, source: Source, reader: Reader, lines: Iterable[Line | DamagedLine]
     ) -> Imported:
         """Record what a reader finds in lines of a file.
 
@@ -167,7 +163,7 @@ class Importer:
         """
         append = None if self._is_dry_run else self._log.record
         recording = Recording(append, self._spool, source, self._rules)
-        damaged = record_lines(recording, reader, lines, on_progress)
+        damaged = record_lines(recording, reader, lines)
         recording.finish()
         return Imported(
             Path(source.path),
@@ -179,11 +175,14 @@ class Importer:
         )
 
 
+def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line | DamagedLine]:
+    for line in read_lines(file):
+        on_progress(len(line.data))
+        yield line
+
+
 def record_lines(
-    recording: Recording,
-    reader: Reader,
-    lines: Iterable[Line | DamagedLine],
-    on_progress: Callable[[int], None] = lambda _size: None,
+    recording: Recording, reader: Reader, lines: Iterable[Line | DamagedLine]
 ) -> tuple[DamagedLine, ...]:
     """Record what a reader finds in lines, and return those that cannot be read.
 
@@ -192,20 +191,21 @@ def record_lines(
     """
     damaged: list[DamagedLine] = []
     for line in lines:
-        on_progress(len(line.data))
         if isinstance(line, DamagedLine):
             damaged.append(line)
             continue
+        what = object_of(line.value).get("type") or type(line.value).__name__
+        unknown: Event = Skipped(str(what), is_known=False)
         try:
-            has_events = False
             for event in reader.events(line):
-                has_events = True
+                unknown = None
                 if event is not None:
                     recording.add(event, line)
-            if not has_events:
-                recording.add(Skipped(_type_of(line.value), is_known=False), line)
+            if unknown is not None:
+                recording.add(unknown, line)
         except _UNEXPECTED as error:
-            damaged.append(_unexpected(line, error))
+            why = f"a value of an unexpected type ({error})"
+            damaged.append(DamagedLine(line.number, line.offset, line.data, False, why))
     return tuple(damaged)
 
 
@@ -283,16 +283,6 @@ def recognize(path: Path) -> str:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
     known = ", ".join(FORMATS)
     raise NotFoundError(f"{path} is of no known format; the formats are {known}")
-
-
-def _type_of(value: Any) -> str:
-    """The type of a value of which a reader says nothing."""
-    return str(object_of(value).get("type") or type(value).__name__)
-
-
-def _unexpected(line: Line, error: Exception) -> DamagedLine:
-    reason = f"a value of an unexpected type ({error})"
-    return DamagedLine(line.number, line.offset, line.data, is_last=False, reason=reason)
 
 
 def _refuse_special(path: Path) -> None:

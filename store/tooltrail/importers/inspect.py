@@ -36,6 +36,7 @@ from tooltrail.importers.events import (
     SessionFound,
     Skipped,
     list_of,
+    names_in,
     object_of,
     objects_of,
     output_of,
@@ -50,9 +51,7 @@ _KINDS: Final = {
 }
 """Our kinds for the types of errors of Inspect."""
 
-_KNOWN: Final = frozenset(
-    {"content", "error", "function", "id", "model", "role", "tool_call_id", "tool_calls"}
-)
+_KNOWN: Final = names_in("content error function id model role tool_call_id tool_calls")
 _ATTACHED: Final = ("attachment://", "tc://")
 
 
@@ -135,8 +134,8 @@ class _Sample:
         calls = [*map(_call, objects_of(message, "tool_calls"))]
         self._asked.update(one.call_id for one in calls)
         role, extras = role_of(message.get("role")), without(message, _KNOWN)
-        origin = _origin(message, answer) if role == "assistant" else NOTHING
         blocks: list[Json | CallFound] = [*blocks_of(message.get("content")), *calls]
+        origin = _origin(message, answer)
         return MessageFound(self._session, name, at, role, blocks, origin, extras)
 
     def _result(self, call_id: str, event: Json, message: Json | None) -> ResultFound:
@@ -150,7 +149,7 @@ class _Sample:
             self._session,
             call_id,
             event.get("completed") or event.get("timestamp"),
-            None if message is None else text_of(shown or content),
+            None if message is None else shown or content,
             _output(event),
             _KINDS.get(str(error.get("type")), FAILED) if error else None,
             _duration(event),
@@ -166,13 +165,13 @@ def _opening(about: Json, sample: Json) -> SessionFound:
     run, number = (f"{sample.get(name)}" for name in ("id", "epoch"))
     ids = [about.get("eval_id") or about.get("run_id"), about.get("task_id"), run, number]
     revision, version = object_of(about, "revision"), object_of(about, "packages")
-    where = {"git_commit": "commit", "repository": "origin", "task": "task", "model": "model"}
+    where = {**revision, **about}
     return SessionFound(
         str(sample.get("uuid") or "/".join(map(str, ids))),
         about.get("created"),
         agent=f"{NAME} {version['inspect_ai']}" if version.get("inspect_ai") else NAME,
         title=f"{about.get('task')} {run} ({number})",
-        environment=named_texts({**revision, **about}, where),
+        environment=named_texts(where, "task", "model", git_commit="commit", repository="origin"),
     )
 
 
@@ -202,8 +201,8 @@ def _output(event: Json) -> OutputFound | None:
 
 def _origin(message: Json, answer: Json) -> Json:
     output, choice = object_of(answer, "output"), object_of(answer, "choice")
-    names = {"model": "model", "finish_reason": "stop_reason"}
-    return origin_of(NAME, {**output, **message, **choice}, names, output.get("usage"))
+    value = {**output, **message, **choice}
+    return origin_of(NAME, value, output.get("usage"), "model", finish_reason="stop_reason")
 
 
 def _duration(event: Json) -> float | None:

@@ -36,6 +36,7 @@ from tooltrail.importers.events import (
     SessionFound,
     first_of,
     list_of,
+    names_in,
     object_of,
     objects_of,
 )
@@ -54,9 +55,7 @@ _KINDS: Final = {
 }
 """The kinds of failures, by the words with which mini-swe-agent begins."""
 
-_HAS_PLACE: Final = frozenset(
-    {"actions", "raw_output", "response", "returncode", "timestamp", "tool_call_id"}
-)
+_HAS_PLACE: Final = names_in("actions raw_output response returncode timestamp tool_call_id")
 """Members of `extra` that have a place in our records."""
 
 
@@ -90,7 +89,7 @@ class Reader(FileReader):
             next((at for one in messages if (at := _at(one))), None),
             agent=f"{NAME} {version}" if version else NAME,
             title=value.get("instance_id"),
-            environment=named_texts(self._environment(), {"cwd": "cwd", "image": "image"}),
+            environment=named_texts(self._environment(), "cwd", "image"),
         )
         for number, message in enumerate(messages):
             yield self._message(str(number), message)
@@ -113,7 +112,7 @@ class Reader(FileReader):
             _at(message),
             "assistant" if is_answer else role_of(message.get("role")),
             [*_reasoning(response), *blocks_of(_content(message)), *calls],
-            self._origin(response) if is_answer else NOTHING,
+            self._origin(response),
             without(object_of(message, "extra"), _HAS_PLACE),
         )
 
@@ -165,11 +164,10 @@ class Reader(FileReader):
 
     def _origin(self, response: Json) -> Json:
         choice = first_of(response, "choices")
-        names = {"provider": "provider", "model": "model", "response_id": "id"}
-        names["finish_reason"] = "finish_reason"
         found = {"model": object_of(self._config, "model").get("model_name")}
         found |= {**without(response, frozenset()), **without(choice, frozenset())}
-        return origin_of(NAME, found, names, response.get("usage"))
+        names, usage = ("provider", "model", "finish_reason"), response.get("usage")
+        return origin_of(NAME, found, usage, *names, response_id="id")
 
 
 def _content(message: Json) -> Any:

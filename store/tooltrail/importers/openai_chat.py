@@ -36,6 +36,7 @@ from tooltrail.importers.events import (
     Skipped,
     first_of,
     list_of,
+    names_in,
     object_of,
     objects_of,
 )
@@ -50,9 +51,7 @@ _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 _FOREIGN: Final = ("tool_use", "tool_result")
 """Types of parts of Anthropic's messages, which have the same roles."""
 
-_KNOWN: Final = frozenset(
-    {"role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content"}
-)
+_KNOWN: Final = names_in("role content tool_calls tool_call_id name reasoning_content")
 
 
 class _Conversation(NamedTuple):
@@ -165,14 +164,13 @@ def event_of(
     content, call_id = message.get("content"), message.get("tool_call_id")
     extras = without(message, _KNOWN)
     if message.get("role") == "tool" and isinstance(call_id, str):
-        return ResultFound(session, call_id, at, text_of(content), extras=extras)
+        return ResultFound(session, call_id, at, content, extras=extras)
     blocks: list[Json | CallFound] = [
         *reasoning_blocks(message.get("reasoning_content")),
         *blocks_of(content),
         *map(_call, objects_of(message, "tool_calls")),
     ]
     role = role_of(message.get("role"))
-    origin = origin if role == "assistant" else NOTHING
     return MessageFound(session, name, at, role, blocks, origin, extras)
 
 
@@ -185,5 +183,5 @@ def _call(call: Json) -> CallFound:
 def origin_of_answer(response: Json) -> Json:
     """The origin of a message, from the provider's answer."""
     choice = first_of(response, "choices")
-    names = {"model": "model", "response_id": "id", "finish_reason": "finish_reason"}
-    return origin_of("openai", {**response, **choice}, names, response.get("usage"))
+    value, usage = {**response, **choice}, response.get("usage")
+    return origin_of("openai", value, usage, "model", "finish_reason", response_id="id")

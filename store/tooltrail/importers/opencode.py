@@ -30,6 +30,7 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
     objects_of,
 )
@@ -40,9 +41,7 @@ _COMMAND_TOOL: Final = "bash"
 _SHOWN_CHARS: Final = 30_000
 """OpenCode cuts `metadata.output` of a command at about this many characters, and adds `...`."""
 
-_NO_CONVERSATION: Final = frozenset(
-    {"compaction", "patch", "retry", "snapshot", "step-finish", "step-start"}
-)
+_NO_CONVERSATION: Final = names_in("compaction patch retry snapshot step-finish step-start")
 """Types of parts that are about the agent's own state."""
 
 _PROVIDER: Final = frozenset({"agent", "file", "subtask"})
@@ -51,9 +50,7 @@ _PROVIDER: Final = frozenset({"agent", "file", "subtask"})
 _OF_PART: Final = frozenset({"id", "messageID", "sessionID", "time", "type"})
 _OF_CALL: Final = _OF_PART | {"callID", "state", "tool"}
 _OF_STATE: Final = frozenset({"error", "input", "metadata", "output", "raw", "status"})
-_OF_MESSAGE: Final = frozenset(
-    {"cost", "finish", "id", "modelID", "providerID", "role", "sessionID", "tokens"}
-)
+_OF_MESSAGE: Final = names_in("cost finish id modelID providerID role sessionID tokens")
 """Members that have a place in our records."""
 
 _KINDS: Final = {
@@ -93,14 +90,14 @@ class Reader(FileReader):
 
 
 def _opening(session: str, info: Json) -> SessionFound:
-    found = named_texts(info, {"version": "version"})
+    found = named_texts(info, "version")
     return SessionFound(
         session,
         _time(info, "created"),
         f"{NAME} {found['version']}" if "version" in found else NAME,
         info.get("parentID"),
         info.get("title"),
-        named_texts(info, {"cwd": "directory", "project": "projectID"}),
+        named_texts(info, cwd="directory", project="projectID"),
     )
 
 
@@ -129,15 +126,14 @@ def _message(session: str, number: str, message: Json) -> Iterator[Event]:
                 block = {"type": "provider", "native": part}
                 others += [] if kind in _PROVIDER else [Skipped(f"part {kind}", is_known=False)]
             blocks.append(block)
-    origin = _origin(info) if role == "assistant" else NOTHING
-    yield MessageFound(session, name, at, role, blocks, origin, without(info, _OF_MESSAGE))
+    yield MessageFound(session, name, at, role, blocks, _origin(info), without(info, _OF_MESSAGE))
     yield from others
 
 
 def _origin(info: Json) -> Json:
     named = {"provider": "providerID", "model": "modelID", "finish_reason": "finish"}
     extras = without({"usage": info.get("tokens"), "cost": info.get("cost")}, frozenset())
-    origin = {"wire_format": NAME, **named_texts(info, named)}
+    origin = {"wire_format": NAME, **named_texts(info, **named)}
     return {**origin, "extras": extras} if extras else origin
 
 

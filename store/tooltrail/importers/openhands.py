@@ -29,6 +29,7 @@ from tooltrail.importers.events import (
     SessionFound,
     Skipped,
     list_of,
+    names_in,
     object_of,
     objects_of,
 )
@@ -40,11 +41,9 @@ NAME: Final = "openhands"
 _EVENTS_OF_ID: Final = 3
 """Events that make the id of a session: the task, the first answer and its result."""
 
-_NO_CONVERSATION: Final = frozenset(
-    {
-        *("agent_state_changed", "change_agent_state", "condensation", "condensation_request"),
-        *("loop_recovery", "null", "pause", "recall", "resume"),
-    }
+_NO_CONVERSATION: Final = names_in(
+    "agent_state_changed change_agent_state condensation condensation_request loop_recovery null "
+    "pause recall resume"
 )
 """Types of events that are about the agent's own state."""
 
@@ -52,11 +51,8 @@ _SAID: Final = frozenset({"message", "system"})
 _RETURNING: Final = frozenset({"browse", "browse_interactive", "edit"})
 """Observations whose `extras` are what the tool returned beside the text."""
 
-_KNOWN: Final = frozenset(
-    {
-        *("action", "args", "cause", "content", "id", "message", "observation", "source"),
-        *("timestamp", "tool_call_metadata"),
-    }
+_KNOWN: Final = names_in(
+    "action args cause content id message observation source timestamp tool_call_metadata"
 )
 _CUT: Final = "[... Observation truncated due to length ...]"
 
@@ -110,7 +106,7 @@ class Reader(FileReader):
     def _called(self, name: str, event: Json) -> MessageFound:
         metadata = object_of(event, "tool_call_metadata")
         given = object_of(event.get("args", event))
-        named = named_texts(metadata, {"id": "tool_call_id", "tool": "function_name"})
+        named = named_texts(metadata, id="tool_call_id", tool="function_name")
         call_id, is_command = named.get("id", f"event-{name}"), event.get("action") == "run"
         arguments = _arguments(metadata)
         if arguments is None:

@@ -6,23 +6,14 @@ by everything that was said up to it, as in logs of chats. A span is exported wh
 agent comes after its chats, and repeats their messages, except those of the system.
 """
 
-import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import suppress
-from math import isfinite
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    call_block,
-    origin_of,
-    parts_of,
-    spelled,
-    without,
-)
+from tooltrail.importers.blocks import origin_of, parsed, parts_of, spelled, without
 from tooltrail.importers.events import (
     FAILED,
     CallFound,
@@ -59,13 +50,15 @@ _NAMES: Final = {
 }
 """The attributes that may hold each thing, the best one first. Those of its events count, too."""
 
-_NUMBERED: Final = re.compile(r"(llm\.\w+put_messages|gen_ai\.prompt|gen_ai\.completion)\.(\d.*)")
-"""The name of one member of one message, such as `llm.input_messages.0.message.role`."""
+_MESSAGES: Final = (
+    *("llm.input_messages.", "llm.output_messages."),
+    *("gen_ai.prompt.", "gen_ai.completion."),
+)
+"""What the names of attributes begin with that are one member of one message."""
 
 _MOST_PARTS: Final = 16
 """The most parts of such a name; the rest is one part. Longer names would nest without limit."""
 
-_ORIGIN: Final = {one: one for one in ("model", "provider", "response_id")}
 _USAGE: Final = ("gen_ai.usage.", "llm.token_count.")
 _TOOLS: Final = ("execute_tool", "TOOL")
 _CHATS: Final = ("chat", "generate_content", "text_completion", "LLM")
@@ -87,9 +80,9 @@ class Reader(FileReader):
         super().__init__(path)
         self._sessions: dict[str, str] = {}  # by trace
         self._seen: set[tuple[str, str]] = set()  # spans and messages
-        self._answers: set[str] = set()
+        self._answers: set[tuple[str, str]] = set()
         self._asked: defaultdict[str, list[CallFound]] = defaultdict(list)
-        self._ran: Counter[tuple[str, str]] = Counter()
+        self._ran: set[tuple[str, str]] = set()  # calls whose spans came before their messages
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of the spans in one export."""
@@ -102,12 +95,12 @@ class Reader(FileReader):
             trace: str = span["trace"]
             session = span["session"] or self._sessions.get(trace, trace)
             is_relevant = span["said"] or span["kind"] in (*_TOOLS, *_CHATS)
-            if not is_relevant or not self._is_new(session, span["id"]):
+            if is_relevant and self._is_new(session, span["id"]):
+                yield SessionFound(session, span["began_at"], environment=span["resource"])
+                read = self._call if span["kind"] in _TOOLS else self._messages
+                yield from read(session, span)
+            else:
                 yield Skipped("span", is_known=True)
-                continue
-            yield SessionFound(session, span["began_at"], environment=span["resource"])
-            read = self._call if span["kind"] in _TOOLS else self._messages
-            yield from read(session, span)
 
     def _is_new(self, session: str, name: str) -> bool:
         """Whether a session has this for the first time."""
@@ -117,42 +110,31 @@ class Reader(FileReader):
 
     def _call(self, session: str, span: Json) -> Iterator[Event]:
         """The result of a call, and the call unless a message asked for it."""
-        tool, given, own_id = str(span["tool"]), _spelled(span["arguments"]), span["call_id"]
-        call_id, asked = str(own_id or span["id"]), self._asked[session]
-        same = (one for one in asked if one.call_id == call_id)
-        if own_id is None:  # then the call with the same arguments
-            what = (tool, _parsed(given))
-            same = (one for one in asked if (one.tool_name, _parsed(one.arguments)) == what)
-        if call := next(same, None):
-            asked.remove(call)
-            call_id = call.call_id
+        tool, given, began = span["tool"], _spelled(span["arguments"]), span["began_at"]
+        call_id = span["call_id"]
+        what = str(call_id) if call_id else (tool, parsed(given))
+        for call in self._asked[session]:
+            if what in (call.call_id, (call.tool_name, parsed(call.arguments))):
+                self._asked[session].remove(call)
+                break
         else:
-            self._ran[session, call_id] += 1
-            yield CallFound(call_id, tool, given, at=span["began_at"], session=session)
-        yield ResultFound(
-            session,
-            call_id,
-            span["ended_at"],
-            None,
-            output_of(span["result"]),
-            None if span["failure"] is None else FAILED,
-            span["duration_ms"],
-            span["extras"],
-            str(span["failure"] or ""),
-        )
+            call = CallFound(str(call_id or span["id"]), tool, given, at=began, session=session)
+            self._ran.add((session, call.call_id))
+            yield call
+        output, extras = output_of(span["result"]), span["extras"]
+        failure, message = FAILED if span["has_failed"] else None, span["failure"]
+        at, took = span["ended_at"], span["duration_ms"]
+        yield ResultFound(session, call.call_id, at, None, output, failure, took, extras, message)
 
     def _messages(self, session: str, span: Json) -> Iterator[Event]:
         """What is new in a conversation: what is after the last recorded answer."""
         said, input_count, is_chat = span["said"], span["input_count"], span["kind"] in _CHATS
-        has_chats = (session, "chat") in self._seen
-        if is_chat and said:
-            self._seen.add((session, "chat"))
-        alone = [f"{session}/{names_of([one])[0]}" for one in said]
-        known = [n for n in range(input_count) if alone[n] in self._answers]
+        alone = [(session, names_of([one])[0]) for one in said]
+        repeated = range(input_count if is_chat else len(said))
+        known = max((n for n in repeated if alone[n] in self._answers), default=-1)
         for n, name in enumerate(names_of(said)):
             message, role = said[n], said[n]["role"]
-            is_old = n <= max(known, default=-1) or (has_chats and not is_chat)
-            if (is_old and role != "system") or not self._is_new(session, name):
+            if (n <= known and role != "system") or not self._is_new(session, name):
                 continue
             at, origin = span["began_at"], {"wire_format": NAME}
             if n >= input_count:
@@ -161,29 +143,19 @@ class Reader(FileReader):
             if role == "assistant":
                 self._answers.add(alone[n])
             event = event_of(session, name, at, message, origin)
-            if isinstance(event, MessageFound):
-                event = event._replace(blocks=[*self._blocks(event)])
+            asked = event.blocks if isinstance(event, MessageFound) else ()
+            calls = [one for one in asked if isinstance(one, CallFound)]
+            for position, one in enumerate(calls):
+                call = one._replace(call_id=str(one.call_id or f"{name}/{position}"))
+                if (session, call.call_id) in self._ran:
+                    self._ran.remove((session, call.call_id))
+                else:
+                    self._asked[session].append(call)
             yield event
         if is_chat and input_count == len(said):
             # Of an answer without content, a message that no model is shown has the tokens.
             at, origin, extras = span["ended_at"], span["origin"], {"attributes": span["extras"]}
             yield MessageFound(session, span["id"], at, "tool", [], origin, extras)
-
-    def _blocks(self, found: MessageFound) -> Iterator[Json | CallFound]:
-        """The blocks of a message. A call whose span came first is recorded already."""
-        position = 0
-        for one in found.blocks:
-            if not isinstance(one, CallFound):
-                yield one
-                continue
-            call = one._replace(call_id=str(one.call_id or f"{found.message}/{position}"))
-            if self._ran[found.session, call.call_id]:
-                self._ran[found.session, call.call_id] -= 1
-                yield call_block(call, position)
-            else:
-                self._asked[found.session].append(call)
-                yield call
-            position += 1
 
 
 def _spans(export: Any) -> Iterator[dict[str, Any]]:
@@ -204,18 +176,16 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
         for place, names in _NAMES.items()
     }
     found = {place: attributes.get(name) for place, name in named.items()}
-    system = [{"role": "system", "content": _parsed(found["system"])}] if found["system"] else []
+    system = [{"role": "system", "content": parsed(found["system"])}] if found["system"] else []
     inputs = [said for one in (*system, *_items(found["inputs"])) for said in _chat(one)]
     outputs = [said for one in _items(found["outputs"]) for said in _chat(one)]
     begin, end = (_integer(span.get(f"{one}TimeUnixNano")) or 0 for one in ("start", "end"))
     usage = {name: one for name, one in attributes.items() if name.startswith(_USAGE)}
     status = object_of(span, "status")
-    reasons = [attributes.get(one) for one in _REASONS]
-    has_failed = status.get("code") in _ERROR or any(reasons)
-    failure = str(next(filter(None, [status.get("message"), *reasons]), ""))
+    failure = next(filter(None, map(attributes.get, _REASONS)), None)
     return {
         **found,
-        "tool": found["tool"] or str(span.get("name")).removeprefix("execute_tool "),
+        "tool": str(found["tool"] or str(span.get("name")).removeprefix("execute_tool ")),
         "trace": str(span.get("traceId")),
         "id": str(span.get("spanId")),
         "session": str(found["session"] or ""),
@@ -224,10 +194,11 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
         "began_at": begin / 1e9 or None,
         "ended_at": end / 1e9 or None,
         "duration_ms": (end - begin) / 1e6 if begin else None,
-        "failure": failure if has_failed else None,
+        "failure": str(status.get("message") or failure or ""),
+        "has_failed": status.get("code") in _ERROR or failure is not None,
         "said": [*inputs, *outputs],
         "input_count": len(inputs),
-        "origin": origin_of(NAME, found, _ORIGIN, usage),
+        "origin": origin_of(NAME, found, usage, "model", "provider", "response_id"),
         "extras": without(attributes, frozenset({*named.values(), *usage})),
     }
 
@@ -235,9 +206,8 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
 def _chat(value: Any) -> Iterator[Json]:
     """A message in the shape of Chat Completions, where each result is a message of its own."""
     outer = object_of(value) or {"content": value}
-    held = _parsed(outer.get("message"))
-    message = {"content": held, **outer, **object_of(held)}
-    content, calls, results = list[Any](), _items(message.get("tool_calls")), list[Json]()
+    message = {**outer, **object_of(outer, "message")}
+    content, calls, has_result = list[Any](), _items(message.get("tool_calls")), False
     parts = _items(message.get("parts")) or _items(message.get("contents"))
     for one in (*parts_of(message.get("content")), *parts):
         part = object_of(object_of(one).get("message_content", one))
@@ -245,18 +215,17 @@ def _chat(value: Any) -> Iterator[Json]:
         if kind == "tool_call":
             calls.append(part)
         elif kind == "tool_call_response":
-            shown = _spelled(part.get("response", part.get("result")))
-            results.append({"role": "tool", "tool_call_id": part.get("id"), "content": shown})
+            has_result, shown = True, _spelled(part.get("response", part.get("result")))
+            yield {"role": "tool", "tool_call_id": part.get("id"), "content": shown}
         elif kind in _TEXTS and isinstance(text, str):
             content.append({"type": _TEXTS[kind], _TEXTS[kind]: text})
         else:
             content.append(part or one)
-    if content or calls or not results:
+    if content or calls or not has_result:
         role = "assistant" if message.get("role") == "model" else message.get("role")
         asked = [_asked(object_of(one)) for one in calls]
         said = {"role": role, "content": content, "tool_calls": asked}
         yield {**without(message, _OF_MESSAGE), **said}
-    yield from results
 
 
 def _asked(one: Json) -> Json:
@@ -270,10 +239,9 @@ def _attributes(holder: Json) -> dict[str, Any]:
     """The attributes by their names. Those of numbered messages are put together."""
     found: dict[str, Any] = {}
     for one in objects_of(holder, "attributes"):
-        key = str(one.get("key"))
-        numbered = _NUMBERED.fullmatch(key)
-        path = [numbered[1], *numbered[2].split(".", _MOST_PARTS)] if numbered else [key]
-        *above, last = path
+        *above, last = [str(one.get("key"))]
+        for begin in filter(last.startswith, _MESSAGES):
+            *above, last = begin[:-1], *last.removeprefix(begin).split(".", _MOST_PARTS)
         node = found
         for step in above:
             node[step] = object_of(node.get(step))
@@ -285,7 +253,7 @@ def _attributes(holder: Json) -> dict[str, Any]:
 def _value(value: Any) -> Any:
     match value:
         case {"arrayValue": held}:
-            return [_value(one) for one in list_of(held, "values")]
+            return [*map(_value, list_of(held, "values"))]
         case {"kvlistValue": held}:
             return _attributes({"attributes": object_of(held).get("values")})
         case {"intValue": number}:
@@ -300,23 +268,11 @@ def _integer(value: Any) -> int | None:
 
 def _items(value: Any) -> list[Any]:
     """The items of an array, also if it is spelled as a text or by numbered attributes."""
-    value = _parsed(value)
+    value = parsed(value)
     numbered = object_of(value)
     if all(map(str.isdecimal, numbered)):
         return [numbered[one] for one in sorted(sorted(numbered), key=len)] or list_of(value)
     return []
-
-
-def _parsed(value: Any) -> Any:
-    """The value that a text spells in JSON; any other value as it is."""
-    with suppress(ValueError, RecursionError, TypeError):
-        return json.loads(value, parse_constant=str, parse_float=_finite)
-    return value
-
-
-def _finite(spelled_float: str) -> float | str:
-    number = float(spelled_float)
-    return number if isfinite(number) else spelled_float
 
 
 def _spelled(value: Any) -> str:

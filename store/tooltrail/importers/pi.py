@@ -15,14 +15,12 @@ from tooltrail.importers.blocks import (
     block_of,
     named_texts,
     origin_of,
-    others_than_text,
     parts_of,
     text_of,
     without,
 )
 from tooltrail.importers.events import (
     FAILED,
-    NOTHING,
     CallFound,
     Event,
     FileReader,
@@ -33,16 +31,15 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    names_in,
     object_of,
 )
 
 NAME: Final = "pi"
 
-_NO_CONVERSATION: Final = frozenset(
-    {
-        *("branch_summary", "compaction", "context_edit", "custom", "label", "model_change"),
-        *("session_info", "thinking_level_change", "usage"),
-    }
+_NO_CONVERSATION: Final = names_in(
+    "branch_summary compaction context_edit custom label model_change session_info "
+    "thinking_level_change usage"
 )
 """Types of entries that are about the agent's own state."""
 
@@ -58,17 +55,10 @@ _WIRE_FORMATS: Final = {
 _ROLES: Final = {"assistant": "assistant", "toolResult": "tool"}
 """Our names for authors; everything else is of the user."""
 
-_NAMED: Final = {
-    "provider": "provider",
-    "model": "model",
-    "response_id": "responseId",
-    "finish_reason": "stopReason",
-}
+_NAMED: Final = {"response_id": "responseId", "finish_reason": "stopReason"}
 _ENTRY: Final = frozenset({"id", "parentId", "timestamp", "type"})
-_MESSAGE: Final = frozenset({"api", "content", "role", "timestamp", "usage", *_NAMED.values()})
-_RESULT: Final = frozenset(
-    {"content", "details", "isError", "role", "timestamp", "toolCallId", "toolName"}
-)
+_MESSAGE: Final = names_in("api content model provider responseId role stopReason timestamp usage")
+_RESULT: Final = names_in("content details isError role timestamp toolCallId toolName")
 """Members that have a place in our records, or repeat what another line says."""
 
 _CUTTING: Final = frozenset({"fullOutputPath", "truncation"})
@@ -121,10 +111,8 @@ class Reader(FileReader):
         extras = without(message, _MESSAGE)
         if role == "bashExecution":  # a command that the user ran
             content, extras = [message], {}
-        author = _ROLES.get(str(role), "user")
-        origin = _origin(message) if author == "assistant" else NOTHING
-        blocks = [*map(_block, content)]
-        return MessageFound(self._session, name, at, author, blocks, origin, extras)
+        author, blocks = _ROLES.get(str(role), "user"), [*map(_block, content)]
+        return MessageFound(self._session, name, at, author, blocks, _origin(message), extras)
 
 
 def _session_in(path: Path) -> str:
@@ -139,7 +127,7 @@ def _opening(session: str, value: Json) -> SessionFound:
         value.get("timestamp"),
         agent=NAME,
         parent=_session_in(Path(parent)) if isinstance(parent, str) else None,
-        environment=named_texts(value, {"cwd": "cwd"}),
+        environment=named_texts(value, "cwd"),
     )
 
 
@@ -153,22 +141,22 @@ def _block(part: Any) -> Json | CallFound:
 
 def _origin(message: Json) -> Json:
     api, usage = str(message.get("api")), message.get("usage")
-    return origin_of(_WIRE_FORMATS.get(api, api), message, _NAMED, usage)
+    return origin_of(_WIRE_FORMATS.get(api, api), message, usage, "provider", "model", **_NAMED)
 
 
 def _result(session: str, at: Any, message: Json) -> ResultFound:
-    receipt, details = text_of(message.get("content")), message.get("details")
-    extras = {**without(message, _RESULT), **others_than_text(message.get("content"))}
+    content, details = message.get("content"), message.get("details")
+    extras = without(message, _RESULT)
     if is_cut := not _CUTTING.isdisjoint(object_of(details)):
         extras["details"] = details
-    ended = _ENDED.search(receipt or "")
+    ended = _ENDED.search(text_of(content) or "")
     word = ended[1] if ended else ""
     has_failed = message.get("isError") is True and word != "exited"
     return ResultFound(
         session,
         str(message["toolCallId"]),
         at,
-        receipt,
+        content,
         OutputFound(structured=details) if details and not is_cut else None,
         _KINDS.get(word, FAILED) if has_failed else None,
         extras=extras,

@@ -18,8 +18,10 @@ from tooltrail.importers.blocks import (
     call_block,
     exit_status_of,
     milliseconds_of,
+    others_than_text,
     spelled,
     text_block,
+    text_of,
 )
 from tooltrail.importers.documents import failure_document, success_document
 from tooltrail.importers.events import (
@@ -136,6 +138,7 @@ class Recording:
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
         self._unseen: dict[tuple[str, str], tuple[_WaitingCall, ResultFound]] = {}
         self._repeats: Counter[tuple[str, str]] = Counter()
+        self._unasked: set[tuple[str, str]] = set()  # calls of which no message spoke so far
         self._at = _EARLIEST  # the last time that the source says
         self._sessions: dict[str, UUID] = {}
         self._opened: set[str] = set()
@@ -268,6 +271,8 @@ class Recording:
             self._add_call(call, found.session, found.message, position)
 
     def _append_message(self, found: MessageFound, blocks: Sequence[Json]) -> None:
+        if found.role != "assistant" and (blocks or found.role != "tool"):
+            found = found._replace(origin=NOTHING)
         parts = Parts(self._rules)
         text = "".join(one["text"] for one in blocks if one["type"] == "text")
         fact = MessageAdded(
@@ -300,7 +305,13 @@ class Recording:
     def _add_call(
         self, found: CallFound, session: str, message: str | None = None, position: int = 0
     ) -> None:
-        is_made, name = self._begin_fact("calls"), (session, found.call_id)
+        name = (session, found.call_id)
+        if message is None:
+            self._unasked.add(name)
+        elif name in self._unasked:  # the message comes after the call that it asks for
+            self._unasked.discard(name)
+            return
+        is_made = self._begin_fact("calls")
         number, self._repeats[name] = self._repeats[name], self._repeats[name] + 1
         call_id = self._id("call", *name, *([str(number)] if number else []))
         parts = Parts(self._rules)
@@ -325,8 +336,8 @@ class Recording:
         self._append(fact, parts, self._policy)
 
     def _add_result(self, found: ResultFound) -> None:
-        if not isinstance(found.receipt, str):
-            found = found._replace(receipt=None)
+        extras = {**found.extras, **others_than_text(found.receipt)}
+        found = found._replace(receipt=text_of(found.receipt), extras=extras)
         name = (found.session, found.call_id)
         waiting = self._waiting.get(name)
         call = waiting.popleft() if waiting else None

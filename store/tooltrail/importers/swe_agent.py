@@ -5,7 +5,6 @@ and the next message is what the model saw. `trajectory` has one step for each c
 with its whole output (`observation`). A step that the history does not have is a call too.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from tooltrail.importers.blocks import (
     blocks_of,
     milliseconds_of,
     named_texts,
+    parsed,
     role_of,
     session_name,
     text_of,
@@ -32,6 +32,7 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     list_of,
+    names_in,
     object_of,
     objects_of,
 )
@@ -51,9 +52,7 @@ _TIMED_OUT: Final = re.compile(
 )
 """What SWE-agent says of a command that ran too long."""
 
-_HAS_PLACE: Final = frozenset(
-    {"action", "content", "role", "thought", "tool_call_ids", "tool_calls"}
-)
+_HAS_PLACE: Final = names_in("action content role thought tool_call_ids tool_calls")
 """Members of a message that have a place in our records."""
 
 
@@ -80,7 +79,7 @@ class Reader(FileReader):
         steps = [*enumerate(objects_of(value, "trajectory"))]
         if not history and not steps:
             return
-        config = _decoded(value.get("replay_config"))
+        config = object_of(parsed(value.get("replay_config")))
         self._session = session_name(self._path, config, history[:3], steps[:1])
         yield self._opening(value, config)
         for number, message in enumerate(history):
@@ -98,16 +97,14 @@ class Reader(FileReader):
         yield from self._unseen()
 
     def _opening(self, value: Json, config: Json) -> SessionFound:
-        named = named_texts(object_of(config, "agent", "model"), {"model": "name"})
+        named = named_texts(object_of(config, "agent", "model"), model="name")
         self._origin = {"wire_format": NAME, **named} if named else NOTHING
         about = {
             **value,
             **object_of(config, "env", "repo"),
             **object_of(config, "env", "deployment"),
         }
-        names = ("environment", "base_commit", "image")
-        where = {**{one: one for one in names}, "url": "github_url"}
-        environment = named_texts(about, where)
+        environment = named_texts(about, "environment", "base_commit", "image", url="github_url")
         title = object_of(config, "problem_statement").get("id")
         return SessionFound(self._session, None, NAME, None, title, environment)
 
@@ -119,7 +116,7 @@ class Reader(FileReader):
         for number, (call, step) in enumerate(self._waiting):
             if not is_demo and (not ids or call.call_id in ids):
                 del self._waiting[number]
-                yield self._result(call, step, text_of(content), extras)
+                yield self._result(call, step, content, extras)
                 return
         role = role_of(message.get("role"))
         yield MessageFound(self._session, name, None, role, blocks_of(content), extras=extras)
@@ -145,16 +142,14 @@ class Reader(FileReader):
             if step:
                 yield self._result(call, step, None, NOTHING)
 
-    def _result(
-        self, call: CallFound, step: Json, receipt: str | None, extras: Json
-    ) -> ResultFound:
+    def _result(self, call: CallFound, step: Json, receipt: Any, extras: Json) -> ResultFound:
         observed, output = step.get("observation"), None
         if isinstance(observed, str):
             command = str(step.get("action"))
             output = OutputFound({"combined": observed}, command=command, cwd=self._cwd)
-        state = _decoded(step.get("state"))
+        state = object_of(parsed(step.get("state")))
         self._cwd = state.get("working_dir")
-        text = observed if isinstance(observed, str) else receipt or ""
+        text = observed if isinstance(observed, str) else text_of(receipt) or ""
         return ResultFound(
             self._session,
             call.call_id,
@@ -179,13 +174,3 @@ def _calls(name: str, message: Json) -> Iterator[CallFound]:
 def _is_of(step: Json, message: Json) -> bool:
     """Whether a step ran the command of a message."""
     return isinstance(step.get("action"), str) and step["action"] == message.get("action")
-
-
-def _decoded(value: Any) -> dict[str, Any]:
-    """The members of an object that may be spelled as a text."""
-    if isinstance(value, str):
-        try:
-            return object_of(json.loads(value))
-        except (ValueError, RecursionError):
-            return {}
-    return object_of(value)

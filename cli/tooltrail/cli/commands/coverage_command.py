@@ -38,7 +38,10 @@ def command(
 
     Exits with 1 unless every call matches, and with 3 if a file is missing or has no known format.
     """
-    from tooltrail.cli._coverage import compare_with_bar, import_all
+    from tooltrail.cli._coverage import Compared, compare
+    from tooltrail.cli._failures import code_of
+    from tooltrail.cli._importing import import_with_bar
+    from tooltrail.cli._long_commands import progress_bar
     from tooltrail.cli._redaction import used_rules
     from tooltrail.store import create_store
 
@@ -48,8 +51,15 @@ def command(
         location.open(imports=False) as store,
     ):
         rules = None if no_redact else used_rules()
-        import_all(transcripts.spool, paths, format_name, rules)
-        found = compare_with_bar(store.reader, transcripts.reader)
+        _, failure = import_with_bar(transcripts.spool, paths, format_name, rules)
+        if failure is not None:
+            return code_of(failure)
+        found: list[Compared] = []
+        total = sum(transcripts.reader.counts().invocations.values())
+        with progress_bar("comparing", total) as update:
+            for one in compare(store.reader, transcripts.reader):
+                found.append(one)
+                update(len(found), 0)
     gaps = [one for one in found if one.result != "matched"]
     if as_json:
         print_array(map(asdict, found))

@@ -57,18 +57,14 @@ def command(
     with 5 if a file cannot be read. The other files are still imported.
     """
     from tooltrail.cli import _importing as importing
-    from tooltrail.cli._failures import say_error
     from tooltrail.cli._hook_events import import_hook_events
     from tooltrail.cli._redaction import used_rules
 
     if hooks:
         if paths or format_name or follow or since or dry_run or no_redact:
             raise click.UsageError("--hooks has no path and no other option of an import")
-        imported, failures = import_hook_events(location.spool_folder, is_waiting=True)
-        for failure in failures:
-            say_error(failure)
-        last = failures[-1] if failures else None
-        return importing.print_report(imported, last, as_json=as_json, is_dry_run=False)
+        done = import_hook_events(location.spool_folder, is_waiting=True)
+        return importing.print_report(*done, as_json=as_json, is_dry_run=False)
     rules = None if no_redact else used_rules()
     if follow:
         if since or dry_run or as_json:
@@ -76,6 +72,7 @@ def command(
         for one in importing.follow(location, paths, format_name, rules):
             new = counted(one.counts["new"], "new fact")
             write(f"{new} of {one.format} in {printable(str(one.path))}\n")
-    found = importing.say_found(paths, format_name, since)
-    done = importing.import_with_bar(location, found, rules, is_dry_run=dry_run)
+    done = importing.import_with_bar(
+        location.spool_folder, paths, format_name, rules, since=since, is_dry_run=dry_run
+    )
     return importing.print_report(*done, as_json=as_json, is_dry_run=dry_run)
