@@ -1,6 +1,7 @@
 """`exec` keeps the beginning of what is too long, passes all of it on, and says what is missing."""
 
 import json
+from shlex import split
 
 import pytest
 from hypothesis import given
@@ -87,8 +88,10 @@ def test_what_was_not_kept_is_said_by_log_and_status(cli: Cli) -> None:
     (status,) = ended.records
     assert (status["produced_bytes"], status["lost_bytes"]) == (2 * PRINTED, PRINTED - 60)
     assert status["lossy_invocations"] == 1
-    lost = "of which 300 kB of 1 invocation not kept: `log` marks them"
-    assert f"produced     600 kB, {lost}\n" in cli.ok("status").text
+    ended = cli.ok("status")
+    assert "produced     600 kB, of which 300 kB of 1 invocation not kept\n" in ended.text
+    hint = ended.message.rpartition("see `tooltrail ")[2].partition("`")[0]
+    assert [row["id"] for row in cli.ok(*split(hint), "--json").records] == [cut["id"]]
 
 
 def test_nothing_is_said_of_loss_where_all_is_kept(cli: Cli) -> None:

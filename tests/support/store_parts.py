@@ -31,10 +31,11 @@ class AwaySink:
     def __init__(self, sink: ArtifactSink) -> None:
         self._sink = sink
         self.is_away = False
+        self.reason = "the sink is away"
 
     def put(self, path: str, source: Path) -> bool:
         if self.is_away:
-            raise UnavailableError("the sink is away")
+            raise UnavailableError(self.reason)
         return self._sink.put(path, source)
 
     def __getattr__(self, name: str) -> Any:

@@ -129,7 +129,7 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     if found["lossy_count"]:
         streams = counted(found["lossy_count"], "stream")
         lost = size_of(found["lost_bytes"])
-        yield f"{lost} of {streams} were not kept: `tooltrail log` marks them"
+        yield f"{lost} of {streams} were not kept: see `tooltrail log --where 'lost > 0'`"
 
 
 def is_complete(status: dict[str, Any]) -> bool:
@@ -153,7 +153,7 @@ def _lost(status: dict[str, Any]) -> str:
     if not status["lost_bytes"]:
         return ""
     of = counted(status["lossy_invocations"], "invocation")
-    return f", of which {size_of(status['lost_bytes'])} of {of} not kept: `log` marks them"
+    return f", of which {size_of(status['lost_bytes'])} of {of} not kept"
 
 
 def _on_disk(status: dict[str, Any]) -> str:

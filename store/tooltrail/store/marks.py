@@ -79,8 +79,9 @@ def refuse_others(sink: ArtifactSink, store_id: UUID | None) -> None:
     for other in sink.list(MARK_PREFIX):
         if other.path != own:
             raise InvalidRecordError(
-                f"{sink.url} is the artifact root of another store, as its file {other.path} says: "
-                "an artifact root belongs to one store. When that one is gone, delete the file"
+                f"{sink.url} is the artifact root of another store, as its file {other.path} says; "
+                "name another root (--artifacts) and another spool (--spool), or delete the file if"
+                " that store is gone"
             )
 
 

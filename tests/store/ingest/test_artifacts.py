@@ -150,8 +150,11 @@ def test_what_waits_is_published_when_the_sink_is_back(parts: StoreParts) -> Non
         started(session, two),
         ended_spooled(parts, session, two, LONG + b"more"),
     )
+    parts.sink.reason = "the sink has no room"
     assert parts.ingest().published_count == 0
     assert folders(parts) == {str(one), str(two)}
+    reasons = parts.rows(schema.pending_artifacts, "reason")
+    assert reasons == [("the sink has no room",)] * 2
     parts.sink.is_away = False
     assert parts.ingest().published_count == 2
     assert not parts.count(schema.pending_artifacts)

@@ -25,7 +25,8 @@ def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -
     nothing.
 
     Exits with 1 if a record was altered, removed or added, and with 4 if something is incomplete:
-    an invocation that has not ended, or a fact that could not be applied.
+    an invocation that has not ended, a fact that could not be applied, or facts that could not be
+    ingested and were not compared.
     """
     from tooltrail.cli._long_commands import share_bar
     from tooltrail.store.verify import Totals, verify
@@ -49,7 +50,8 @@ def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -
     checked = ", ".join(_number(count, what) for what, count in totals.checked.items() if count)
     damaged, incomplete = totals.damage_count, totals.incomplete_count
     say(f"compared {checked or 'nothing'}: {damaged:,} damaged, {incomplete:,} incomplete")
-    return ExitCode.of_damage(is_damaged=damaged > 0, is_incomplete=incomplete > 0)
+    is_incomplete = incomplete > 0 or store.lag is not None
+    return ExitCode.of_damage(is_damaged=damaged > 0, is_incomplete=is_incomplete)
 
 
 def _number(count: int, plural: str) -> str:

@@ -11,6 +11,7 @@ import re
 import shutil
 import time
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
@@ -157,8 +158,9 @@ class Publisher:
         for one in waiting:
             try:
                 self._publish_one(journal_key, one)
-            except UnavailableError:
+            except UnavailableError as error:
                 self._retry_at = time.monotonic() + RETRY_AFTER_S
+                self._keep_reason(journal_key, str(error))
                 break
             except (DamageError, InvalidRecordError):
                 continue  # its row still says that it waits; `verify` reports the problem
@@ -204,6 +206,14 @@ class Publisher:
         for name in names:
             # A folder that cannot be removed is retried later.
             shutil.rmtree(self._spool / name, ignore_errors=True)
+
+    def _keep_reason(self, journal_key: int, reason: str) -> None:
+        """Record why artifacts still wait. A database that cannot be used keeps the old reason."""
+        with suppress(UnavailableError), self._database.write() as connection:
+            connection.execute(
+                "UPDATE pending_artifacts SET reason = ? WHERE journal_key = ?",
+                (connection.text(reason), journal_key),
+            )
 
     def _publish_one(self, journal_key: int, stream: StreamFact) -> None:
         content = None

@@ -41,17 +41,22 @@ class Finding:
     message: str
 
 
+_KINDS: Final = ("sessions", "calls", "messages", "ledger entries", "bodies", "artifacts")
+"""The totals, in the order of the summary."""
+
+
 @dataclass
 class Totals:
     """The totals of a verification.
 
     Attributes:
-        checked: number of compared things of each kind: `calls`, `messages`, …
+        checked: number of compared records of each kind: `sessions`, `calls`, … A record that
+            several facts repeat counts once.
         damage_count: findings of kind `damage` so far.
         incomplete_count: findings of kind `incomplete` so far.
     """
 
-    checked: Counter[str] = field(default_factory=Counter[str])
+    checked: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_KINDS, 0)))
     damage_count: int = 0
     incomplete_count: int = 0
 

@@ -100,6 +100,7 @@ class EntryChecks:
         expected = rows.opening_columns(self._connection, fact, entry.place)
         self._checking.compare(subject, "sessions", expected, row)
         self._checking.matched["sessions.entry"] += 1
+        self._checking.totals.checked["sessions"] += 1
         if fact.environment is not None:
             self._needed.optional.setdefault(fact.environment, subject)
 
@@ -122,6 +123,7 @@ class EntryChecks:
         if row is None or expected is None:
             return
         self._checking.matched["messages.entry"] += 1
+        self._checking.totals.checked["messages"] += fact.kind == "message"
         self._need_bodies(fact, subject)
         if isinstance(fact, ToolsOffered):
             self._check_tools(fact)
@@ -148,6 +150,7 @@ class EntryChecks:
         if call is None or expected is None:
             return
         self._checking.matched["invocations.start_entry"] += 1
+        self._checking.totals.checked["calls"] += 1
         if self._checking.is_strict:
             expected["is_late"] = is_late
         for digest in (fact.policy, fact.environment):

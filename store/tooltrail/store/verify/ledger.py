@@ -21,9 +21,6 @@ _MAX_HOLES: Final = 1_000
 """Most holes of one journal that are reported."""
 
 _LEDGER: Final = "ledger_entries"
-_COUNTED: Final = {"call.started": "calls", "message": "messages", "session.opened": "sessions"}
-"""The totals that count facts, by kind."""
-
 # Finds each journal by one step in the index.
 _UNKNOWN_JOURNALS: Final = """
 WITH RECURSIVE named (key) AS (
@@ -139,8 +136,6 @@ class Ledger:
         if data is not None and (fact is not None or is_linked):
             expected = {"kind": kind, "subject_id": subject_id}
             checking.compare(subject, _LEDGER, expected, row)
-            if kind in _COUNTED:
-                checking.totals.checked[_COUNTED[kind]] += 1
         if rejected is not None:
             table, kept = "rejected_facts", rejected["data"]
             checking.compare(subject, table, {"subject_id": subject_id}, rejected)
