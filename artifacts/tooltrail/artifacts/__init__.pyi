@@ -1,3 +1,4 @@
+from ._checked import open_checked
 from ._local import make_durable_folders, sync_file, sync_folder
 from ._private import (
     PRIVATE_FILE,
@@ -59,6 +60,7 @@ __all__ = [
     "follow",
     "make_durable_folders",
     "make_private_folders",
+    "open_checked",
     "open_plain",
     "open_reader",
     "open_sink",

@@ -6,9 +6,9 @@ reporting the end of a damaged artifact as a normal end.
 
 import hashlib
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from tooltrail.artifacts.codec import PlainReader
+from tooltrail.artifacts.codec import READ_SIZE, PlainReader
 from tooltrail.artifacts.paths import digest_of_path
 from tooltrail.records.digests import hex_of
 from tooltrail.records.errors import DamageError, DigestMismatchError
@@ -40,6 +40,11 @@ def check_size(path: str, found: int, stored: int | None) -> None:
             f"artifact {path} is damaged: it has {found:,} bytes, but {stored:,} were stored",
             path=path,
         )
+
+
+def open_checked(stored: BinaryIO, path: str, size: int | None) -> BinaryIO:
+    """The plain bytes of the object of an artifact, wherever it is stored; see `CheckedReader`."""
+    return io.BufferedReader(CheckedReader(PlainReader(stored, path), path, size), READ_SIZE)
 
 
 class CheckedReader(io.RawIOBase):

@@ -9,17 +9,16 @@ bytes of a damaged source that cannot heal a damaged object are kept in the same
 """
 
 import contextlib
-import io
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
-from tooltrail.artifacts._checked import CheckedReader
+from tooltrail.artifacts._checked import open_checked
 from tooltrail.artifacts._scratch import Source, copy_of, is_sound, source_of
 from tooltrail.artifacts._verifying import verify_object
 from tooltrail.artifacts.captured import CapturedStream
-from tooltrail.artifacts.codec import READ_SIZE, PlainReader
+from tooltrail.artifacts.codec import READ_SIZE
 from tooltrail.artifacts.frame_index import FrameIndex, read_index
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.artifacts.reading import ArtifactReader, open_reader
@@ -149,7 +148,8 @@ class ArtifactArchive:
             InvalidRecordError: not the path of an artifact.
             UnavailableError: the sink is unavailable.
         """
-        return io.BufferedReader(self._checked(path, size), READ_SIZE)
+        digest_of_path(path)
+        return open_checked(self._sink.open(path), path, size)
 
     def reader(self, path: str, *, size: int | None = None) -> ArtifactReader:
         """Open an artifact to read parts of it; only these parts are fetched and decoded.
@@ -219,10 +219,6 @@ class ArtifactArchive:
         """
         digest_of_path(path)
         return self._sink.exists(path)
-
-    def _checked(self, path: str, size: int | None) -> CheckedReader:
-        digest_of_path(path)
-        return CheckedReader(PlainReader(self._sink.open(path), path), path, size)
 
     def _stored_size(self, path: str, source: Source, published: _Publication) -> int:
         """The stored size of an object; from the sink if another source may have created it."""

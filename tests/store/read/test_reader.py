@@ -5,10 +5,11 @@ from tests.support.call_facts import moment
 from tests.support.recorded_calls import Call, call, entries_of
 from tests.support.store_parts import StoreParts
 
-from tooltrail.artifacts import artifact_path
+from tooltrail.artifacts import artifact_path, encode
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
 from tooltrail.records import (
+    DamageError,
     LegEnded,
     LegStarted,
     MissingArtifactError,
@@ -225,7 +226,7 @@ def test_texts_that_the_ingester_made_come_back_byte_for_byte(parts: StoreParts)
     assert detail.receipt.digest == digest_of(ODD)
 
 
-def test_a_stream_that_waits_is_named_with_its_reason(parts: StoreParts) -> None:
+def test_a_stream_that_waits_for_the_sink_is_read_from_the_spool(parts: StoreParts) -> None:
     made = call(new_id(), receipt=b"cut", stdout=LOG)
     made.capture(parts, LOG)
     sink = parts.spool.parent / "artifacts"
@@ -234,13 +235,19 @@ def test_a_stream_that_waits_is_named_with_its_reason(parts: StoreParts) -> None
     reader = parts.reader
     stream = reader.invocation(made.started.id).streams[0]
     assert stream.pending_reason is not None
-    with pytest.raises(UnavailableError, match="is not stored yet.*" + stream.pending_reason):
-        reader.open_stream(stream)
+    with reader.open_stream(stream) as waiting:
+        assert waiting.read() == LOG
+    (file,) = parts.spool.rglob("*.zst")
+    intact = file.read_bytes()
+    for other in (encode(LOG[:-1]), intact[: len(intact) // 2]):
+        file.write_bytes(other)
+        with pytest.raises(DamageError), reader.open_stream(stream) as waiting:
+            waiting.read()
     parts.spool.rename(parts.spool.with_name("another"))
     with pytest.raises(MissingArtifactError, match="is not in the spool"):
         reader.open_stream(stream)
     parts.spool.symlink_to(parts.spool)  # nobody can tell what is in it
-    with pytest.raises(UnavailableError, match="is not stored yet"):
+    with pytest.raises(UnavailableError, match="cannot be read"):
         reader.open_stream(stream)
 
 

@@ -15,7 +15,6 @@ from tooltrail.records.digests import Digest
 from tooltrail.records.errors import (
     MissingArtifactError,
     NotFoundError,
-    UnavailableError,
 )
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
@@ -240,7 +239,7 @@ class Reader:
 
         Raises:
             NotFoundError: the bytes are erased.
-            UnavailableError: bytes wait in this spool (see `repair`), or the sink is unreachable.
+            UnavailableError: the sink is unreachable, or the spool cannot be read.
             DamageError: the bytes are missing, cut or altered. A later read may raise this, too.
                 `MissingArtifactError` if they were not stored and are not in this spool either.
         """
@@ -256,11 +255,9 @@ class Reader:
             files = streams.waiting_files(connection, stream.digest)
         if not files:  # stored since the view was read
             return self._open_archive().open(path, size=stream.size)
-        if any(streams.may_be_file(self.spool / one) for one in files):
-            raise UnavailableError(
-                f"stream {stream.role} is not stored yet, `tooltrail repair` does that:"
-                f" {stream.pending_reason}"
-            )
+        for file in files:
+            if (waiting := streams.open_waiting(self.spool / file, stream)) is not None:
+                return waiting
         raise MissingArtifactError(
             f"stream {stream.role} is missing: it was not stored when its call ended"
             f" ({stream.pending_reason}), and is not in the spool {self.spool}; if it was recorded"

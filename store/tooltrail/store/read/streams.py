@@ -7,13 +7,12 @@ spool.
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any, BinaryIO, Final
 from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.errors import DamageError, DigestMismatchError
+from tooltrail.records.errors import DamageError, DigestMismatchError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import read_body
 from tooltrail.store.read.columns import Columns, Computed, make_view
@@ -109,11 +108,18 @@ def waiting_files(connection: Connection, digest: Digest) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def may_be_file(path: Path) -> bool:
-    """Whether there is such a file; True if that cannot be checked."""
+def open_waiting(file: Path, stream: StreamView) -> BinaryIO | None:
+    """The bytes of a stream from its file in the spool; None if there is no such file.
+
+    Raises:
+        UnavailableError: the file cannot be read.
+    """
+    from tooltrail.artifacts import open_checked, open_without_links  # noqa: PLC0415  rarely needed
+
     try:
-        return S_ISREG(path.stat().st_mode)
+        stored = io.BufferedReader(open_without_links(file))
     except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
+        return None
+    except OSError as error:
+        raise UnavailableError(f"{file} cannot be read: {error.strerror}") from error
+    return open_checked(stored, artifact_path(stream.digest), stream.size)
