@@ -1,7 +1,7 @@
 """Loads and checks agent configurations, and lists them as a table or records."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tooltrail.agents import (
@@ -13,6 +13,7 @@ from tooltrail.agents import (
     load_agent,
 )
 from tooltrail.cli._output import Members, Record, counted, say
+from tooltrail.cli._tables import Columns
 from tooltrail.records import NotFoundError
 
 
@@ -42,22 +43,6 @@ def check_paths(paths: Sequence[Path], *, strict: bool) -> list[CheckedAgent]:
     return checked
 
 
-def check_rows(checked: Sequence[CheckedAgent]) -> Iterator[tuple[str, ...]]:
-    """The checked configurations as rows of a table."""
-    for one in checked:
-        config = one.config
-        verdict = _verdict(one)
-        if config is None:
-            yield (str(one.path), "", "", "", "", "", verdict)
-            continue
-        result = "text" if config.output is None else "schema"
-        tiers = str(len(config.ladder))
-        yield (
-            *(str(one.path), config.id, config.version or "", tiers, str(len(config.tools))),
-            *(result, verdict),
-        )
-
-
 def _verdict(one: CheckedAgent) -> str:
     if one.problems:
         return counted(len(one.problems), "problem")
@@ -66,6 +51,10 @@ def _verdict(one: CheckedAgent) -> str:
 
 def _of_config(read: Callable[[AgentConfig], object]) -> Callable[[CheckedAgent], object]:
     return lambda one: None if one.config is None else read(one.config)
+
+
+def _cell(read: Callable[[AgentConfig], str]) -> Callable[[CheckedAgent], str]:
+    return lambda one: "" if one.config is None else read(one.config)
 
 
 def _schema_digest(config: AgentConfig) -> str | None:
@@ -78,6 +67,16 @@ def _records(problems: Sequence[ConfigProblem]) -> list[Record]:
         for it in problems
     ]
 
+
+CHECK_COLUMNS: Columns = {
+    "FILE": lambda one: str(one.path),
+    "AGENT": _cell(lambda config: config.id),
+    "VERSION": _cell(lambda config: config.version or ""),
+    "TIERS": _cell(lambda config: str(len(config.ladder))),
+    "TOOLS": _cell(lambda config: str(len(config.tools))),
+    "RESULT": _cell(lambda config: "text" if config.output is None else "schema"),
+    "VERDICT": _verdict,
+}
 
 CHECK_MEMBERS: Members = {
     "path": lambda one: str(one.path),

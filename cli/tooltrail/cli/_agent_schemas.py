@@ -1,6 +1,5 @@
 """Lists and comparisons of agent versions, from files or from the record."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -18,6 +17,7 @@ from tooltrail.agents import (
 from tooltrail.cli._agent_checks import load_config
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import Members, attributes, counted, say, short_digest
+from tooltrail.cli._tables import Columns
 from tooltrail.cli._times import shown
 from tooltrail.records import InvalidRecordError
 from tooltrail.store import AgentVersionView, Store, iter_accepted_values
@@ -105,17 +105,12 @@ CHANGE_MEMBERS = attributes("effect", "kind", "path", "detail")
 """JSON fields of a schema change."""
 
 
-def change_rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
-    """The changes as rows of a table."""
-    for one in comparison.changes:
-        yield one.effect, one.kind, one.path or "(root)", one.detail
-
-
-def version_rows(found: Sequence[AgentVersionView], *, utc: bool) -> Iterator[tuple[str, ...]]:
-    """The versions as rows of a table."""
-    for one in found:
-        digest, schema = short_digest(one.digest), short_digest(_schema_digest(one))
-        yield digest, one.agent_id, one.version or "", schema, shown(one.created_at, utc=utc)
+CHANGE_COLUMNS: Columns = {
+    "EFFECT": attrgetter("effect"),
+    "CHANGE": attrgetter("kind"),
+    "FIELD": lambda one: one.path or "(root)",
+    "WHAT": attrgetter("detail"),
+}
 
 
 def _schema_digest(view: AgentVersionView) -> str | None:
@@ -130,3 +125,11 @@ VERSION_MEMBERS: Members = {
     **attributes("created_at", "document"),
 }
 """JSON fields of an agent version."""
+
+VERSION_COLUMNS: Columns = {
+    "VERSION": lambda one: short_digest(one.digest),
+    "AGENT": attrgetter("agent_id"),
+    "CALLED": lambda one: one.version or "",
+    "SCHEMA": lambda one: short_digest(_schema_digest(one)),
+    "FIRST RUN": lambda one: shown(one.created_at),
+}

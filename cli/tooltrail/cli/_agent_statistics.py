@@ -1,64 +1,64 @@
 """The outcomes of agent runs, as tables and as records."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tooltrail.cli._output import Members, Record, attributes, duration_of, short_digest, write
-from tooltrail.cli._tables import print_table
+from tooltrail.cli._tables import Columns, print_table
 
 if TYPE_CHECKING:
     from tooltrail.agents import AgentStatistics
 
-_HEADER = (
-    *("AGENT", "SCHEMA", "TIER", "RUNS", "OPEN", "OK", "RATE", "1ST TRY"),
-    *("SUBMITTED", "REJECTED", "MISSING", "LOST", "P50", "P95"),
-)
-
 
 def print_statistics(found: "Sequence[AgentStatistics]") -> None:
     """Print tables of runs and tiers, of errors by field, and of escalations."""
-    print_table(_HEADER, [_row(one) for one in found], right=_HEADER[3:])
+    rows = ([cell(one) for cell in _COLUMNS.values()] for one in found)
+    print_table([*_COLUMNS], rows, right=[*_COLUMNS][3:])
     totals = [one for one in found if one.tier is None]
-    errors = [
-        (one.agent_id, short_digest(one.schema_digest), f"{count:,}", path)
-        for one in totals
-        for path, count in one.errors.most_common()
-    ]
-    if errors:
-        write("\n")
-        print_table(("AGENT", "SCHEMA", "ERRORS", "FIELD"), errors, right=("ERRORS",))
+    errors = [(one, path, count) for one in totals for path, count in one.errors.most_common()]
     escalations = [
-        (
-            one.agent_id,
-            short_digest(one.schema_digest),
-            f"{count:,}",
-            f"{before} → {after}: {outcome}",
-        )
+        (one, f"{before} → {after}: {outcome}", count)
         for one in totals
         for (before, after, outcome), count in one.escalations.most_common()
     ]
-    if escalations:
-        write("\n")
-        header = ("AGENT", "SCHEMA", "TIMES", "ESCALATION")
-        print_table(header, escalations, right=("TIMES",))
+    for counts, number, what in (
+        (errors, "ERRORS", "FIELD"),
+        (escalations, "TIMES", "ESCALATION"),
+    ):
+        if counts:
+            write("\n")
+            rows = (
+                [one.agent_id, short_digest(one.schema_digest), f"{count:,}", text]
+                for one, text, count in counts
+            )
+            print_table(("AGENT", "SCHEMA", number, what), rows, right=(number,))
 
 
-def _row(one: "AgentStatistics") -> tuple[str, ...]:
-    counts = (one.attempt_count, one.rejected_count, one.missing_count, one.lost_count)
-    return (
-        one.agent_id,
-        short_digest(one.schema_digest),
-        one.tier or "(all)",
-        *(f"{count:,}" for count in (one.count, one.open_count, one.success_count)),
-        _percent(one.success_rate),
-        _percent(one.first_try_rate),
-        *(f"{count:,}" for count in counts),
-        *(duration_of(one.duration_ms(share)) for share in (0.5, 0.95)),
-    )
+def _number(name: str) -> Callable[["AgentStatistics"], str]:
+    return lambda one: f"{getattr(one, name):,}"
 
 
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{share:.1%}"
+def _percent(name: str) -> Callable[["AgentStatistics"], str]:
+    return lambda one: "" if (share := getattr(one, name)) is None else f"{share:.1%}"
+
+
+_COLUMNS: Columns = {
+    "AGENT": attrgetter("agent_id"),
+    "SCHEMA": lambda one: short_digest(one.schema_digest),
+    "TIER": lambda one: one.tier or "(all)",
+    "RUNS": _number("count"),
+    "OPEN": _number("open_count"),
+    "OK": _number("success_count"),
+    "RATE": _percent("success_rate"),
+    "1ST TRY": _percent("first_try_rate"),
+    "SUBMITTED": _number("attempt_count"),
+    "REJECTED": _number("rejected_count"),
+    "MISSING": _number("missing_count"),
+    "LOST": _number("lost_count"),
+    "P50": lambda one: duration_of(one.duration_ms(0.5)),
+    "P95": lambda one: duration_of(one.duration_ms(0.95)),
+}
 
 
 def _escalations(one: "AgentStatistics") -> list[Record]:

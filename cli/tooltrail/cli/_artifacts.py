@@ -113,12 +113,12 @@ def facts_of(store: Store, path: str) -> dict[str, Any]:
     }
 
 
-def fact_lines(facts: Mapping[str, Any], *, utc: bool) -> Iterator[str]:
+def fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     """The members of `facts_of` as lines of text."""
     for name, value in facts.items():
         if name == "referenced_by":
             continue
-        text = shown(value, utc=utc) if name.endswith("_at") else str(value)
+        text = shown(value) if name.endswith("_at") else str(value)
         yield f"{name.replace('_', ' '):12} {text}"
     for owner in facts["referenced_by"]:
         yield f"{'referred by':12} {owner}"

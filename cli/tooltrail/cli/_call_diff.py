@@ -245,7 +245,7 @@ def _headline(detail: InvocationDetail) -> str:
     summary = detail.summary
     took = duration_of(summary.duration_ms)
     ending = summary.outcome + (f" in {took}" if took else "")
-    started = shown(summary.started_at, utc=False)
+    started = shown(summary.started_at)
     return f"{short_id(summary.id)}  {started}  {ending}  {summary.arguments_preview}"
 
 

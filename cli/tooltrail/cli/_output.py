@@ -13,8 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-RAW = "tooltrail.raw"
-"""Key of the context of click with the value of `--raw`."""
+RAW, UTC_TIMES = "tooltrail.raw", "tooltrail.utc"
+"""Keys of the context of click with the values of `--raw` and `--utc`; see `is_given`."""
 
 SCHEMA_VERSION = 1
 """Version of the JSON of every command. Increased when the meaning of a field changes."""
@@ -137,11 +137,6 @@ def write_recorded(text: str) -> None:
     write_block(sys.stdout.buffer, text.encode("utf-8", "backslashreplace"))
 
 
-def copy_stream(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy recorded bytes with constant memory; see `write_block`."""
-    copy_blocks(iter(lambda: source.read(_BLOCK), b""), target)
-
-
 def copy_blocks(blocks: Iterable[bytes], target: BinaryIO) -> None:
     """Write each block when it arrives; raises like `write_bytes`."""
     for block in blocks:
@@ -154,7 +149,7 @@ def write_block(target: BinaryIO, block: bytes) -> None:
     On a terminal, control characters are replaced, unless the option `--raw` is given.
     """
     is_terminal = target.isatty()
-    if is_terminal and not _is_raw():
+    if is_terminal and not is_given(RAW):
         text = on_terminal(block.decode("utf-8", "backslashreplace"))
         block = text.encode("utf-8", "backslashreplace")
     PROGRESS_LINE.erase()
@@ -164,11 +159,12 @@ def write_block(target: BinaryIO, block: bytes) -> None:
     PROGRESS_LINE.follow(block, is_terminal=is_terminal)
 
 
-def _is_raw() -> bool:
-    import click  # noqa: PLC0415  only for a terminal
+def is_given(option: str) -> bool:
+    """Whether an option for all output of a command is given: `RAW` or `UTC_TIMES`."""
+    import click  # noqa: PLC0415  takes 50 ms, too slow for `exec`
 
     context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get(RAW))
+    return context is not None and bool(context.meta.get(option))
 
 
 def write_file(path: Path, pieces: Iterable[str]) -> None:

@@ -91,7 +91,6 @@ def print_hits(
     reverse: bool,
     rank: bool,
     context: int,
-    utc: bool,
 ) -> int:
     """Search, print the hits, and return the exit code.
 
@@ -125,7 +124,7 @@ def print_hits(
             hits: Iterable[Hit] = _page(search, count, rank=rank)
             if count:  # without a limit, hits are printed when they are found, and not kept
                 hits = list(hits)
-        _print(hits, output, utc=utc)
+        _print(hits, output)
         if isinstance(hits, list) and len(hits) == count:
             more = "" if rank else f", --cursor {hits[-1].cursor} for the next"
             say(f"first {count:,} listed; -n 0 for all{more}")
@@ -165,7 +164,7 @@ def _relevance(hit: Hit) -> int:
     return sum(_WEIGHTS.get(place.name.partition(".")[0], 1) for place in hit.places)
 
 
-def _print(hits: Iterable[Hit], output: Listing, *, utc: bool) -> None:
+def _print(hits: Iterable[Hit], output: Listing) -> None:
     named = named_store()
     members: dict[str, Callable[[Hit], object]] = {
         **attributes("kind", "id", "session_id", "seq", "at", "name", "outcome", "title"),
@@ -180,17 +179,17 @@ def _print(hits: Iterable[Hit], output: Listing, *, utc: bool) -> None:
     for number, hit in enumerate(hits):
         if number == 0:
             page_output()
-        write(("\n" if number else "") + "".join(_block(hit, named, utc=utc)))
+        write(("\n" if number else "") + "".join(_block(hit, named)))
 
 
 def _of_first(name: str) -> Callable[[Hit], object]:
     return lambda hit: getattr(hit.places[0], name)
 
 
-def _block(hit: Hit, named: Sequence[str], *, utc: bool) -> Iterator[str]:
+def _block(hit: Hit, named: Sequence[str]) -> Iterator[str]:
     """The lines of a hit: the call, its places, and the commands that open them."""
     outcome = coloured(printable(hit.outcome), colour_of_outcome(hit.outcome))
-    ids, at = short_id(hit.id), shown_in_list(hit.at, utc=utc)
+    ids, at = short_id(hit.id), shown_in_list(hit.at)
     parts = [f"{ids}  {at}  {printable(hit.name)}", *([outcome] if outcome else [])]
     room = _room() - len(f"{ids}  {at}  {hit.name}  {hit.outcome}") - 2
     yield "  ".join([*parts, printable(hit.title)[: max(room, 0)]]).rstrip() + "\n"

@@ -78,7 +78,7 @@ def _not_redacted(store: Store) -> int:
     return sum(NOT_REDACTED.items() <= json.loads(one.environment).items() for one in newest)
 
 
-def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
+def lines_of(status: dict[str, Any]) -> Iterator[str]:
     """The status as lines of text."""
     outcomes: dict[str, int] = status["invocations"]
     by_outcome = ", ".join(f"{count:,} {kind}" for kind, count in sorted(outcomes.items()))
@@ -88,7 +88,7 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     newest = counted(min(status["sessions"], _NEWEST), "session")
     off = f"off in {status['not_redacted_sessions']:,} of the newest {newest}"
     yield f"redaction    {status['redaction_rules']} rules; {off}"
-    yield f"created      {shown(status['created_at'], utc=utc)}"
+    yield f"created      {shown(status['created_at'])}"
     yield f"sessions     {status['sessions']:,}"
     yield f"invocations  {sum(outcomes.values()):,}{f' ({by_outcome})' if outcomes else ''}"
     yield f"produced     {size_of(status['produced_bytes'])}{_lost(status)}"
@@ -100,7 +100,7 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield f"index        {index_line(status['index'])}"
 
 
-def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
+def warnings_of(status: dict[str, Any]) -> Iterator[str]:
     """The warnings, one per condition that needs attention."""
     engine, _, version = status["engine"].partition(" ")
     if engine == "SQLite" and tuple(map(int, version.split("."))) < _SAFE_SQLITE:
@@ -118,7 +118,7 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         yield f"the artifact root is unavailable: {printable(reason)}"
     if found["pending_count"]:
         waiting = counted(found["pending_count"], "artifact")
-        since = shown(found["pending"][0]["noticed_at"], utc=utc)
+        since = shown(found["pending"][0]["noticed_at"])
         size = size_of(found["pending_bytes"])
         yield f"{waiting} ({size}) waiting for the artifact root, the oldest since {since}"
     yield from _rejections(found)

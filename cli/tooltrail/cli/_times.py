@@ -3,10 +3,12 @@
 import re
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any
 
 import click
+
+from tooltrail.cli._output import UTC_TIMES, is_given
 
 _AGO = re.compile(r"(\d{1,9})\s*([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -77,23 +79,27 @@ def parse_moment(text: str, now: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
-def shown(moment: datetime | None, *, utc: bool) -> str:
-    """Format a time to the second; an empty string for None."""
+def shown_zone() -> tzinfo | None:
+    """The zone in which times are shown: UTC with `--utc`, else None for the local zone."""
+    return UTC if is_given(UTC_TIMES) else None
+
+
+def shown(moment: datetime | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Format a time to the second in the shown zone; an empty string for None."""
     if moment is None:
         return ""
-    if utc:
-        return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    zone = shown_zone()
+    return moment.astimezone(zone).strftime(form) + ("Z" if zone else "")
 
 
-def shown_in_list(moment: datetime, *, utc: bool) -> str:
+def shown_in_list(moment: datetime | None) -> str:
     """Format a time for a row of a list: short on a terminal, without today's date or this year."""
-    if not sys.stdout.isatty():
-        return shown(moment, utc=utc)
-    zone = UTC if utc else None
+    if moment is None or not sys.stdout.isatty():
+        return shown(moment)
+    zone = shown_zone()
     at, now = moment.astimezone(zone), datetime.now(UTC).astimezone(zone)
     form = "%H:%M:%S" if at.date() == now.date() else "%b %d %H:%M"
-    return at.strftime(form if at.year == now.year else "%Y-%m-%d") + ("Z" if utc else "")
+    return shown(moment, form if at.year == now.year else "%Y-%m-%d")
 
 
 MOMENT = Time(

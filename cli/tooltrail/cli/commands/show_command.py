@@ -54,7 +54,6 @@ def command(
     stream: str | None,
     rerender: bool,
     as_json: bool,
-    utc: bool,
 ) -> int:
     """Show one invocation with its three surfaces.
 
@@ -73,17 +72,17 @@ def command(
             return _print_surface(store, detail, surface)
         if rerender:
             return _print_rerendering(store, detail, as_json=as_json)
-        return _print_all(store.reader, detail, as_json=as_json, utc=utc)
+        return _print_all(store.reader, detail, as_json=as_json)
 
 
-def _print_all(reader: Reader, detail: InvocationDetail, *, as_json: bool, utc: bool) -> int:
+def _print_all(reader: Reader, detail: InvocationDetail, *, as_json: bool) -> int:
     from tooltrail.cli._surfaces import as_record, damage_of, describe
 
     if as_json:
         print_array([as_record(detail)])
     else:
         page_output()
-        write(describe(detail, reader, utc=utc))
+        write(describe(detail, reader))
     error = damage_of(detail, reader)
     if error is None:
         return ExitCode.OK

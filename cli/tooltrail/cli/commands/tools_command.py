@@ -1,8 +1,9 @@
 """`tooltrail tools`: list the tools that were offered to models, and export them."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -24,7 +25,7 @@ from tooltrail.cli._options import (
     time_option,
 )
 from tooltrail.cli._output import Listing, Members, attributes, say, short_digest, write_recorded
-from tooltrail.cli._tables import print_table
+from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 
 if TYPE_CHECKING:
@@ -75,6 +76,14 @@ TOOL_MEMBERS: Members = {
 }
 """JSON fields of a tool version."""
 
+_COLUMNS: Final[Columns] = {
+    "DIGEST": lambda tool: short_digest(tool.digest),
+    "NAME": attrgetter("name"),
+    "FAMILY": lambda tool: tool.family or "-",
+    "OFFERED": lambda tool: shown(tool.offered_at),
+    "DESCRIPTION": lambda tool: " ".join((tool.definition.description or "").split()),
+}
+
 wanted_tools_options = stacked(
     click.option(
         "--session",
@@ -103,26 +112,14 @@ def command() -> None:
 @wanted_tools_options
 @output_options
 @time_option
-def ls(*, location: Location, wanted: WantedTools, output: Listing, utc: bool) -> None:
+def ls(*, location: Location, wanted: WantedTools, output: Listing) -> None:
     """List the versions of all tools, or the tools that a session offered last.
 
     A version is named by the digest of its definition. Each version is listed once per store.
     """
     with location.open() as store:
         tools = wanted.read(store.reader)
-    if output.print_records(tools, TOOL_MEMBERS):
-        return
-    rows = [
-        (
-            short_digest(tool.digest),
-            tool.name,
-            tool.family or "-",
-            shown(tool.offered_at, utc=utc),
-            " ".join((tool.definition.description or "").split()),
-        )
-        for tool in tools
-    ]
-    print_table(("DIGEST", "NAME", "FAMILY", "OFFERED", "DESCRIPTION"), rows)
+    print_list(tools, output, TOOL_MEMBERS, _COLUMNS)
 
 
 @command.command("export")
