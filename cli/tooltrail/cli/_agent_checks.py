@@ -18,11 +18,7 @@ from tooltrail.records import NotFoundError
 
 
 def load_config(path: Path) -> AgentConfig:
-    """Load the configuration in a file or folder. Warnings about ignored parts go to stderr.
-
-    Raises:
-        AgentConfigError: the configuration is missing or invalid; see `load_agent`.
-    """
+    """Load the configuration in a file or folder. Warnings about ignored parts go to stderr."""
     with warnings.catch_warnings(record=True) as ignored:
         warnings.simplefilter("always", AgentConfigWarning)
         config = load_agent(path)
@@ -32,11 +28,7 @@ def load_config(path: Path) -> AgentConfig:
 
 
 def check_paths(paths: Sequence[Path], *, strict: bool) -> list[CheckedAgent]:
-    """Check all configurations in these files and below these folders.
-
-    Raises:
-        NotFoundError: no configuration exists.
-    """
+    """Check all configurations in these files and below these folders."""
     checked = [one for path in paths for one in check_agents(path, strict=strict)]
     if not checked:
         raise NotFoundError(f"no *.yml or *.yaml file in {', '.join(map(str, paths))}")

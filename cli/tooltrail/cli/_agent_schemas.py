@@ -39,19 +39,7 @@ class Comparison:
 
     @classmethod
     def of(cls, old: str, new: str, location: Location, *, stored: bool) -> Self:
-        """Compare two versions, and optionally check recorded results against the newer one.
-
-        Args:
-            old: name of the older version; see `_load`.
-            new: name of the newer version.
-            location: location of the store, which is opened only if needed.
-            stored: whether to check the recorded results of the agent.
-
-        Raises:
-            AgentConfigError: a file is not an agent configuration.
-            NotFoundError: no file and no recorded version has this name.
-            InvalidRecordError: a version has no schema.
-        """
+        """Compare two versions, and optionally check recorded results against the newer one."""
         if not stored and Path(old).exists() and Path(new).exists():
             return cls(compare_schemas(_schema(_load(old, None)), _schema(_load(new, None))))
         with location.open() as store:

@@ -94,11 +94,7 @@ def _known(store: Store, path: str) -> ArtifactView | None:
 
 
 def facts_of(store: Store, path: str) -> dict[str, Any]:
-    """The members that `artifact stat` prints, from the sink and the store.
-
-    Raises:
-        MissingArtifactError: the sink has no such object.
-    """
+    """The members that `artifact stat` prints, from the sink and the store."""
     stat = store.archive.stat(path)
     known = _known(store, path)
     facts: dict[str, Any] = {"path": path, "stored_size": stat.stored_size}

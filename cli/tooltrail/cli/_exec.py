@@ -134,11 +134,6 @@ def ingest_when_due(request: Request, spool: Path, position: Position) -> None:
 
     Runs after the command has ended and its output is passed on. A failure is not reported: the
     facts are durable in the journal, and the next reader reports the failure if it persists.
-
-    Args:
-        request: request with the names of the store and the artifact root.
-        spool: spool of the store.
-        position: position of the newest fact.
     """
     hint = spool / "journal" / _HINT
     try:

@@ -35,15 +35,7 @@ STDOUT = Path("-")
 
 
 def refuse_same_file(report: Path, output: Path | None) -> None:
-    """Refuse a report that would overwrite the document.
-
-    Args:
-        report: the file of the report.
-        output: the file of the document; None for standard output, which can also be a file.
-
-    Raises:
-        click.UsageError: both are the same file, even under different names.
-    """
+    """Refuse a report that would overwrite the document; `output` is None for standard output."""
     is_same = _is_stdout(report) if output is None else _is_one_file(report, output)
     if is_same:
         raise click.UsageError(
@@ -70,9 +62,6 @@ def write_report(report: "ExportReport", file: Path | None) -> None:
     """Write each difference to the file, if there is one. Call before printing the document.
 
     If the report cannot be written, the document must not be printed without its report.
-
-    Raises:
-        UnavailableError: the file cannot be written.
     """
     if file is not None:
         write_file(file, _lines(report))

@@ -33,10 +33,6 @@ def follow_log(
 
     Stops when all invocations of the filter have ended, or when all sessions of the filter are
     closed and have no running invocation. Without such a filter, never stops.
-
-    Raises:
-        BrokenPipeError: the reader of standard output has closed the pipe.
-        TooltrailError: the store cannot be read.
     """
     with location.open() as store:
         feed = InvocationFeed(store.reader, where)

@@ -14,15 +14,7 @@ _BLOCK = 64 * 1024
 
 
 class Search(NamedTuple):
-    """What to search.
-
-    Attributes:
-        texts: the streams by role; an artifact has the role `""`.
-        pattern: what to search for.
-        before: number of lines of context before each match.
-        after: number of lines of context behind each match.
-        options: the other keyword arguments of `ArtifactReader.grep`.
-    """
+    """What to search, in which texts by role. `options` are further ones of `grep`."""
 
     texts: "Mapping[str, ArtifactReader]"
     pattern: str

@@ -168,11 +168,7 @@ def is_given(option: str) -> bool:
 
 
 def write_file(path: Path, pieces: Iterable[str]) -> None:
-    """Replace a file atomically with text. A device is written directly.
-
-    Raises:
-        UnavailableError: the file cannot be written.
-    """
+    """Replace a file atomically with text. A device is written directly."""
     with _writing(str(path)):
         if path.exists() and not path.is_file():
             _write_pieces(path, pieces)
@@ -213,11 +209,7 @@ class Listing(NamedTuple):
     fields: str | None
 
     def print_records(self, values: Iterable[Any], members: Members) -> bool:
-        """Print values as records and return True; return False if a table is requested.
-
-        Raises:
-            click.UsageError: the records do not have a requested field.
-        """
+        """Print values as records and return True; return False if a table is requested."""
         if not self.style and not self.fields:
             return False
         version = {"schema_version": SCHEMA_VERSION} if self.fields is None else {}
@@ -323,11 +315,7 @@ def on_terminal(text: str) -> str:
 
 @contextmanager
 def _writing(what: str) -> Generator[None]:
-    """Name the output in the error of a failed write. `BrokenPipeError` passes through.
-
-    Raises:
-        UnavailableError: the output cannot be written.
-    """
+    """Name the output in the error of a failed write. `BrokenPipeError` passes through."""
     from tooltrail.records.errors import UnavailableError  # noqa: PLC0415  `say` does not need it
 
     try:

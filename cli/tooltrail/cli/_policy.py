@@ -15,16 +15,7 @@ from tooltrail.records import (
 
 
 def read_policy(path: Path, tool_name: str | None = None) -> Policy:
-    """Read a policy from a TOML file.
-
-    Args:
-        path: path of the file.
-        tool_name: name of the tool to record as a command, if any.
-
-    Raises:
-        click.UsageError: the file cannot be read, is not a policy, or assigns the tool to a family
-            other than `command`.
-    """
+    """Read a policy from a TOML file, for commands that are recorded with this tool name."""
     try:
         policy = policy_from_toml(read_config(str(path)).decode(), default_families())
     except OSError as error:

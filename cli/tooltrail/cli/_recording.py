@@ -98,11 +98,7 @@ class Recording:
     def __init__(
         self, request: Request, spool: Path, policy: UsedPolicy, rules: RuleSet | None
     ) -> None:
-        """Prepare the recording. Writes nothing. Secrets that `rules` find are replaced.
-
-        Raises:
-            InvalidRecordError: the name of the session is too long.
-        """
+        """Prepare the recording. Writes nothing. Secrets that `rules` find are replaced."""
         self.id = new_id()
         self.end_position: Position | None = None
         self._request = request
@@ -125,11 +121,7 @@ class Recording:
         return self._owner.descriptor
 
     def start(self) -> None:
-        """Record the start of the command. The fact is acknowledged when this returns.
-
-        Raises:
-            UnavailableError: the spool cannot be written.
-        """
+        """Record the start of the command. The fact is acknowledged when this returns."""
         request, at = self._request, now()
         more = NOT_REDACTED if self._rules is None else {}
         environment, _ = self._clean("environment", environment_json(more))

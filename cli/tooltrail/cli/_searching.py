@@ -60,12 +60,7 @@ def make_query(
     path: str | None,
     ignore_case: bool,
 ) -> Query:
-    """The query of the arguments.
-
-    Raises:
-        click.UsageError: not exactly one of the ways to search was chosen.
-        InvalidRecordError: nothing can be found by what was typed.
-    """
+    """The query of the arguments."""
     if bool(texts) + sum(one is not None for one in (regex, literal, path)) != 1:
         raise click.UsageError(
             "say what to find: either TEXT, or one of --regex, --literal, --path"
@@ -92,13 +87,7 @@ def print_hits(
     rank: bool,
     context: int,
 ) -> int:
-    """Search, print the hits, and return the exit code.
-
-    Raises:
-        click.UsageError: options that exclude each other.
-        UnavailableError: the store has no index for this query.
-        TooltrailError: the store cannot be read.
-    """
+    """Search, print the hits, and return the exit code."""
     if rank and (cursor or reverse or not isinstance(query, WordQuery)):
         raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
     with interruptible(), location.open() as store:

@@ -32,15 +32,7 @@ _LISTED: Final = 5
 
 
 def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
-    """Read all members that `--json` prints.
-
-    Args:
-        store: the open store.
-        with_bodies: whether to also count the bodies, which reads all of them.
-
-    Raises:
-        TooltrailError: the store cannot be read.
-    """
+    """Read all members that `--json` prints. Counting the bodies reads all of them."""
     counts = store.reader.counts(with_bodies=with_bodies)
     info, lag = store.info, store.lag
     return {

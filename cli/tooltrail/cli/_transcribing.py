@@ -29,21 +29,7 @@ STYLES = ("text", "markdown", "json", "jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Transcribing:
-    """The document to print, and its destination.
-
-    Attributes:
-        style: name of the format.
-        tokens: maximum tokens of the document; None for no limit.
-        is_exact: print only the bytes that providers sent.
-        output: file of the document; None for standard output.
-        strict: print nothing if the export would differ from the record.
-        as_seen: mark results without a receipt as unknown.
-        ids: how to export calls without ids.
-        unanswered: how to export calls without results.
-        text_family: text format of calls that the format cannot represent.
-        provider: target provider of the export.
-        report: file for the report of the export.
-    """
+    """The document to print, and its destination: the options of `tooltrail transcript`."""
 
     style: str
     tokens: int | None
@@ -58,11 +44,7 @@ class Transcribing:
     report: Path | None
 
     def refuse_contradictions(self) -> None:
-        """Refuse options that cannot be combined.
-
-        Raises:
-            click.UsageError: such options are given.
-        """
+        """Refuse options that cannot be combined."""
         if self.style not in PROVIDERS:
             self._refuse_export_options()
         if self.as_seen and self.unanswered:
@@ -86,12 +68,7 @@ class Transcribing:
                 raise click.UsageError(f"{flag} needs the format of a provider: {formats}")
 
     def answer(self, transcript: "Transcript", compaction_chars: int | None) -> ExitCode:
-        """Print the document, and return the exit code.
-
-        Args:
-            transcript: what to print.
-            compaction_chars: budget of one compacted result, if a policy says it.
-        """
+        """Print the document, and return the exit code; a policy may say the budget of a result."""
         from tooltrail.transcripts.formats import FORMATS  # noqa: PLC0415  not for --help
 
         if self.is_exact:

@@ -148,11 +148,7 @@ def _list_ranked(
 
 
 def _without_end(output: Listing, *, is_paged: bool) -> Listing:
-    """The output options for `-f`; `--fields` implies `--ndjson`.
-
-    Raises:
-        click.UsageError: an option or a style needs a list that ends.
-    """
+    """The output options for `-f`; `--fields` implies `--ndjson`."""
     if is_paged:
         raise click.UsageError("-f cannot be combined with --cursor, --sort or --reverse")
     if output.style not in (None, "ndjson"):

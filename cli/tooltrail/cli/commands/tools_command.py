@@ -34,27 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WantedTools:
-    """The tools that the command line selects.
-
-    Attributes:
-        session: select the tools that this session offered last; None for all sessions.
-        names: tool names; empty for all tools.
-    """
+    """The selected tools: those of the last offer of a session, those with some names, or all."""
 
     session: str | None
     names: tuple[str, ...]
 
     def read(self, reader: "Reader", *, latest: bool = False) -> "list[ToolView]":
-        """Read the versions of the selected tools.
-
-        Args:
-            reader: reader of the store.
-            latest: return only the latest version of each tool. Has no effect with a session: all
-                tools that the session offered last are returned, including duplicate names.
-
-        Raises:
-            NotFoundError: the session does not exist, or no tool has a selected name.
-        """
+        """Read their versions. With `latest` and no session, only the latest version of each."""
         from tooltrail.records import NotFoundError
         from tooltrail.store.read.values import nearest
 
