@@ -15,7 +15,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST = timedelta(days=36_500)
 
 
-class Time(click.ParamType[Any]):
+class Parsed(click.ParamType[Any]):
     """The type of an option that `read` parses. Other text is a usage error: it is not `what`."""
 
     def __init__(self, name: str, read: Callable[[str], object], what: str) -> None:
@@ -26,7 +26,7 @@ class Time(click.ParamType[Any]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> object:
-        """Parse a time, or fail with a usage error."""
+        """Parse the text, or fail with a usage error."""
         try:
             return self._read(str(value))
         except (ValueError, OverflowError):
@@ -102,12 +102,12 @@ def shown_in_list(moment: datetime | None) -> str:
     return shown(moment, form if at.year == now.year else "%Y-%m-%d")
 
 
-MOMENT = Time(
+MOMENT = Parsed(
     "time",
     lambda text: parse_moment(text, datetime.now().astimezone()),
     "RFC 3339, a date, 2h, 3d, today or yesterday",
 )
 """A point in time. Without a zone, local time; for a date or a day, its first moment."""
 
-DURATION = Time("duration", parse_duration, "a duration such as 30s, 15m, 24h, 7d, 2w")
+DURATION = Parsed("duration", parse_duration, "a duration such as 30s, 15m, 24h, 7d, 2w")
 """A length of time, with the same units as the relative times of `MOMENT`."""

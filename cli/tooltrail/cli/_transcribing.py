@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,9 +12,8 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._export_options import (
     PROVIDERS,
     STDOUT,
+    print_export,
     refuse_same_file,
-    say_differences,
-    write_report,
 )
 from tooltrail.cli._output import on_terminal, say, write, write_file
 from tooltrail.cli._pager import page_output
@@ -93,7 +92,10 @@ class Transcribing:
                 )
                 code = ExitCode.INCOMPLETE
         if self.style in PROVIDERS:
-            return self._export(transcript) or code
+            from tooltrail.transcripts import export_transcript  # noqa: PLC0415  not for --help
+
+            export = export_transcript(transcript, self.style, self._policy())
+            return print_export(export, self._print, self.report, strict=self.strict) or code
         self._print(FORMATS[self.style](transcript))
         return code
 
@@ -102,7 +104,7 @@ class Transcribing:
 
         if self.style not in PROVIDERS:
             return FORMATS[self.style]
-        return provider_writer(self.style, replace(self._policy(), strict=False))
+        return provider_writer(self.style, self._policy())
 
     def _policy(self) -> "ExportPolicy":
         """How what the format cannot carry is written."""
@@ -110,28 +112,11 @@ class Transcribing:
 
         default = DEFAULT_EXPORT_POLICY
         return ExportPolicy(
-            strict=self.strict,
             ids=self.ids or default.ids,
             unanswered="unknown" if self.as_seen else self.unanswered or default.unanswered,
             text_family=self.text_family or default.text_family,
             provider=self.provider,
         )
-
-    def _export(self, transcript: "Transcript") -> ExitCode:
-        from tooltrail.transcripts import export_transcript, write_export  # noqa: PLC0415  as above
-        from tooltrail.wire import ExportRefusedError  # noqa: PLC0415  as above
-
-        try:
-            export = export_transcript(transcript, self.style, self._policy())
-        except ExportRefusedError as refusal:
-            write_report(refusal.report, self.report)
-            say_differences(refusal.report, self.report)
-            say(f"tooltrail: {refusal}")
-            return ExitCode.DAMAGED
-        write_report(export.report, self.report)
-        self._print(write_export(export))
-        say_differences(export.report, self.report)
-        return ExitCode.OK
 
     @property
     def _file(self) -> Path | None:

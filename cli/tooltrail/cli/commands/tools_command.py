@@ -10,11 +10,10 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._export_options import (
     PROVIDERS,
+    print_export,
     refuse_same_file,
     report_option,
-    say_differences,
     strict_option,
-    write_report,
 )
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import (
@@ -24,7 +23,7 @@ from tooltrail.cli._options import (
     store_options,
     time_option,
 )
-from tooltrail.cli._output import Listing, Members, attributes, say, short_digest, write_recorded
+from tooltrail.cli._output import Listing, Members, attributes, short_digest, write_recorded
 from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 
@@ -128,19 +127,13 @@ def export(
     Prints the version of each tool that was offered last. With --session, prints the tools that
     this session offered last. Differences from the record are counted on stderr.
     """
-    from tooltrail.transcripts import write_export
-    from tooltrail.wire import ExportRefusedError, wire_format
+    from tooltrail.wire import wire_format
 
     if report is not None:
         refuse_same_file(report, None)
     with location.open() as store:
         tools = wanted.read(store.reader, latest=True)
     written = wire_format(style).write_tools([tool.definition for tool in tools])
-    write_report(written.report, report)
-    say_differences(written.report, report)
-    if strict and written.report:
-        say(f"tooltrail: {ExportRefusedError(written.report)}")
-        return ExitCode.DAMAGED
-    for piece in write_export(written):
-        write_recorded(piece)
-    return ExitCode.OK
+    return print_export(
+        written, lambda pieces: write_recorded("".join(pieces)), report, strict=strict
+    )
