@@ -124,12 +124,7 @@ def write_bytes(data: bytes) -> None:
         BrokenPipeError: the reader has closed the pipe.
         UnavailableError: the bytes cannot be written, for example on a full disk.
     """
-    PROGRESS_LINE.erase()
-    with _writing("standard output"):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    PROGRESS_LINE.follow(data, is_terminal=sys.stdout.isatty())
+    _put(sys.stdout.buffer, data, "standard output", is_terminal=sys.stdout.isatty())
 
 
 def write_recorded(text: str) -> None:
@@ -152,11 +147,15 @@ def write_block(target: BinaryIO, block: bytes) -> None:
     if is_terminal and not is_given(RAW):
         text = on_terminal(block.decode("utf-8", "backslashreplace"))
         block = text.encode("utf-8", "backslashreplace")
+    _put(target, block, "the output", is_terminal=is_terminal)
+
+
+def _put(target: BinaryIO, data: bytes, what: str, *, is_terminal: bool) -> None:
     PROGRESS_LINE.erase()
-    with _writing("the output"):
-        target.write(block)
+    with _writing(what):
+        target.write(data)
         target.flush()
-    PROGRESS_LINE.follow(block, is_terminal=is_terminal)
+    PROGRESS_LINE.follow(data, is_terminal=is_terminal)
 
 
 def is_given(option: str) -> bool:

@@ -10,7 +10,7 @@ from tooltrail.cli._agent_options import Endpoint, endpoint_options
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, printable, say
+from tooltrail.cli._output import Listing, counted, printable, say
 from tooltrail.cli._tables import print_list
 from tooltrail.cli._times import MOMENT
 
@@ -38,7 +38,7 @@ def check(*, paths: tuple[Path, ...], strict: bool, output: Listing) -> ExitCode
     In the root of a project, the files .kb/agents/**/agent.yml are checked. Each problem is printed
     with its file, line and path. Exits with 1 if there is a problem.
     """
-    from tooltrail.cli._agent_checks import CHECK_COLUMNS, CHECK_MEMBERS, check_paths
+    from tooltrail.cli._agent_lists import CHECK_COLUMNS, CHECK_MEMBERS, check_paths
 
     checked = check_paths(paths, strict=strict)
     print_list(checked, output, CHECK_MEMBERS, CHECK_COLUMNS)
@@ -89,7 +89,7 @@ def run(
     Exits with 4 if the agent returned no result.
     """
     from tooltrail.agents import run_agent
-    from tooltrail.cli._agent_checks import load_config
+    from tooltrail.cli._agent_lists import load_config
     from tooltrail.cli._agent_running import (
         print_run,
         run_until_signal,
@@ -147,7 +147,7 @@ def stats(
     from datetime import UTC
 
     from tooltrail.agents import agent_statistics
-    from tooltrail.cli._agent_statistics import STATISTICS_MEMBERS, print_statistics
+    from tooltrail.cli._agent_lists import STATISTICS_MEMBERS, print_statistics
 
     with location.open() as store:
         now = datetime.now(UTC)
@@ -163,7 +163,7 @@ def stats(
 @time_option
 def ls(*, location: Location, agent: str | None, output: Listing) -> None:
     """List the recorded versions of agents. The versions of one agent are listed oldest first."""
-    from tooltrail.cli._agent_schemas import VERSION_COLUMNS, VERSION_MEMBERS
+    from tooltrail.cli._agent_lists import VERSION_COLUMNS, VERSION_MEMBERS
     from tooltrail.store import agent_versions
 
     with location.open() as store:
@@ -183,9 +183,13 @@ def diff(*, location: Location, old: str, new: str, stored: bool, output: Listin
     OLD and NEW are files, folders, or digests of recorded versions. Exits with 1 if a result that
     was valid for OLD may be invalid for NEW.
     """
-    from tooltrail.cli._agent_schemas import CHANGE_COLUMNS, CHANGE_MEMBERS, Comparison
+    from tooltrail.cli._agent_lists import CHANGE_COLUMNS, CHANGE_MEMBERS, compare_agents
 
-    compared = Comparison.of(old, new, location, stored=stored)
-    print_list(compared.changes, output, CHANGE_MEMBERS, CHANGE_COLUMNS)
-    compared.say_stored()
-    return ExitCode.DAMAGED if compared.is_breaking else ExitCode.OK
+    changes, refused, count = compare_agents(old, new, location, stored=stored)
+    print_list(changes, output, CHANGE_MEMBERS, CHANGE_COLUMNS)
+    if stored:
+        say(f"{counted(count, 'recorded result')}, {len(refused):,} refused")
+    for invocation in refused:
+        say(f"refused: {invocation}")
+    is_breaking = bool(refused) or any(one.effect == "breaking" for one in changes)
+    return ExitCode.DAMAGED if is_breaking else ExitCode.OK
