@@ -83,7 +83,7 @@ def compare_agents(old: str, new: str, location: Location, *, stored: bool) -> C
 def _compared(before: AgentConfig, after: AgentConfig, store: Store | None) -> Comparison:
     schema = _schema(after)
     changes = compare_schemas(_schema(before), schema)
-    found = [] if store is None else iter_accepted_values(store.reader, before.id)
+    found = () if store is None else iter_accepted_values(store.reader, before.id)
     is_refused = {one.invocation_id: bool(schema.violations(one.value)) for one in found}
     return Comparison(changes, [one for one, is_so in is_refused.items() if is_so], len(is_refused))
 

@@ -56,8 +56,8 @@ def _parse_conditions(_: click.Context, __: click.Parameter, texts: tuple[str, .
 def _many(
     flag: str, name: str, help_text: str, kind: Any = str, metavar: str = "NAME", **more: Any
 ) -> Callable[[Any], Any]:
-    option = {"type": kind, "help": help_text, "metavar": metavar, **more}
-    return click.option(flag, name, multiple=True, **option)
+    more |= {"type": kind, "help": help_text, "metavar": metavar}
+    return click.option(flag, name, multiple=True, **more)
 
 
 def filter_options(function: Decorated) -> Decorated:

@@ -253,18 +253,25 @@ def _array(rows: Iterable[Record]) -> Iterator[str]:
 
 def _write_in_blocks(pieces: Iterable[str]) -> None:
     """Write pieces of text at constant memory. What came before an error is written."""
-    waiting: list[str] = []
+    for block in in_blocks((piece.encode("utf-8", "backslashreplace") for piece in pieces), _BLOCK):
+        write_bytes(block)
+
+
+def in_blocks(pieces: Iterable[bytes], least: int) -> Iterator[bytes]:
+    """Join pieces to blocks of at least some bytes, the last one of what came before an error."""
+    waiting: list[bytes] = []
     size = 0
     try:
         for piece in pieces:
             waiting.append(piece)
             size += len(piece)
-            if size >= _BLOCK:
-                block, waiting, size = "".join(waiting), [], 0
-                write(block)
-    finally:
-        if waiting:
-            write("".join(waiting))
+            if size >= least:
+                block, waiting, size = b"".join(waiting), [], 0
+                yield block
+    except Exception:
+        yield b"".join(waiting)
+        raise
+    yield b"".join(waiting)
 
 
 def size_of(count: int | None) -> str:

@@ -2,11 +2,10 @@
 
 import difflib
 import io
-from collections.abc import Iterator
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._output import printable
-from tooltrail.store import RenderedText, Rerendering, RerenderingState
+from tooltrail.store import Rerendering, RerenderingState
 
 CODES: dict[RerenderingState, ExitCode] = {
     "same": ExitCode.OK,
@@ -33,15 +32,12 @@ def diff_of(found: Rerendering) -> str:
     """The unified diff from the stored text to today's text; empty if one of them is missing."""
     if found.stored is None or found.today is None:
         return ""
-    return "".join(_diff_lines(found.stored, found.today))
-
-
-def _diff_lines(stored: RenderedText, today: RenderedText) -> Iterator[str]:
-    names = f"stored ({stored.renderer})", f"today ({today.renderer})"
-    for line in difflib.unified_diff(_lines(stored.text), _lines(today.text), *names):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-
-
-def _lines(text: str) -> list[str]:
-    """Split at newlines only, like `diff`. `str.splitlines` also splits at a form feed."""
-    return io.StringIO(text, newline="\n").readlines()
+    # Split at newlines only, like `diff`. `str.splitlines` also splits at a form feed.
+    before, after = (
+        io.StringIO(one.text, newline="\n").readlines() for one in (found.stored, found.today)
+    )
+    names = f"stored ({found.stored.renderer})", f"today ({found.today.renderer})"
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(before, after, *names)
+    )

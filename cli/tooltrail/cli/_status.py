@@ -31,9 +31,17 @@ _LISTED: Final = 5
 """Maximum number of rejected facts in the warning."""
 
 
+_COUNTS: Final = {
+    "lossy_count": "lossy_invocations",
+    "body_count": "bodies",
+    "artifact_count": "artifacts",
+}
+"""The members of `StoreCounts` that have another name in JSON."""
+
+
 def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
     """Read all members that `--json` prints. Counting the bodies reads all of them."""
-    counts = store.reader.counts(with_bodies=with_bodies)
+    counts = asdict(store.reader.counts(with_bodies=with_bodies))
     info, lag = store.info, store.lag
     return {
         "database": str(store.database.target),
@@ -45,17 +53,7 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
         "store_id": info.id,
         "created_at": info.created_at,
         "not_ingested": None if lag is None else str(lag),
-        "sessions": counts.sessions,
-        "invocations": counts.invocations,
-        "produced_bytes": counts.produced_bytes,
-        "lost_bytes": counts.lost_bytes,
-        "lossy_invocations": counts.lossy_count,
-        "bodies": counts.body_count,
-        "body_bytes": counts.body_bytes,
-        "body_stored_bytes": counts.body_stored_bytes,
-        "artifacts": counts.artifact_count,
-        "artifact_bytes": counts.artifact_bytes,
-        "artifact_stored_bytes": counts.artifact_stored_bytes,
+        **{_COUNTS.get(name, name): value for name, value in counts.items()},
         "database_bytes": _database_size(store),
         "spool_bytes": _folder_size(store.spool),
         "index": index_record(store),

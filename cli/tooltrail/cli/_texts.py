@@ -5,7 +5,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -156,13 +156,14 @@ def streams_of(store: Store, detail: InvocationDetail, role: str | None) -> list
     return [one for one in texts if wanted(one.role, role)]
 
 
-def print_output(store: Store, detail: InvocationDetail, role: str | None) -> int:
-    """Print an output, or one stream of it, and return the exit code.
+def print_output(
+    store: Store, texts: Sequence[Text], detail: InvocationDetail | None, role: str | None
+) -> int:
+    """Print the texts of an artifact or an invocation, see `texts_of`; return the exit code.
 
     A failure without streams is printed as its envelope.
     """
-    texts = streams_of(store, detail, role)
-    if not detail.streams and role is None and detail.complete_json:
+    if detail is not None and not detail.streams and role is None and detail.complete_json:
         write_block(sys.stdout.buffer, detail.complete_json.encode("utf-8", "surrogatepass"))
     for text in texts:
         with text.open() as blocks:

@@ -130,20 +130,13 @@ def cat(
     first, last = part or (0, None)
     with location.open() as store:
         texts, detail = texts_of(store, name, role)
-        if detail is not None and not (part or lines):
-            return print_output(store, detail, role)
+        if not (part or lines):
+            return print_output(store, texts, detail, role)
         for text in texts:
-            target = target_of(text.role, role)
-            if not (part or lines):
-                with text.open() as blocks:
-                    copy_blocks(blocks, target)
-                continue
             with text.reader() as reader:
                 reader.check()
-                copy_blocks(
-                    reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last),
-                    target,
-                )
+                blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last)
+                copy_blocks(blocks, target_of(text.role, role))
         return say_incomplete(store, detail, role)
 
 

@@ -76,8 +76,9 @@ def command(
     Ctrl-C.
     """
     if follow:
-        is_paged = cursor is not None or sort != "started" or reverse
-        _print_changes(location, where, count, _without_end(output, is_paged=is_paged))
+        if cursor is not None or sort != "started" or reverse:
+            raise click.UsageError("-f cannot be combined with --cursor, --sort or --reverse")
+        _print_changes(location, where, count, output)
         return
     if sort != "started":
         if cursor is not None:
@@ -116,6 +117,10 @@ def _print_changes(
     """Print the newest invocations, and each that starts or ends from now on."""
     from tooltrail.cli._log_following import follow_log, write_row
 
+    if output.style not in (None, "ndjson"):
+        raise click.UsageError("-f prints a table or --ndjson: the list has no end")
+    if output.fields:
+        output = output._replace(style="ndjson")
     members = _members()
     for number, views in enumerate(follow_log(location, where, count)):
         if number == 0 and output.style is None:
@@ -145,15 +150,6 @@ def _list_ranked(
     _print(value_of, output, members, columns)
     if len(ranked) == limit:
         say(f"{limit:,} listed; -n 0 for all")
-
-
-def _without_end(output: Listing, *, is_paged: bool) -> Listing:
-    """The output options for `-f`; `--fields` implies `--ndjson`."""
-    if is_paged:
-        raise click.UsageError("-f cannot be combined with --cursor, --sort or --reverse")
-    if output.style not in (None, "ndjson"):
-        raise click.UsageError("-f prints a table or --ndjson: the list has no end")
-    return output._replace(style="ndjson") if output.fields else output
 
 
 def _output(view: InvocationView) -> str:

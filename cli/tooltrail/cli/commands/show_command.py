@@ -120,11 +120,11 @@ def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
 
 
 def _print_output(store: Store, detail: InvocationDetail, role: str | None) -> int:
-    from tooltrail.cli._texts import print_output
+    from tooltrail.cli._texts import print_output, streams_of
 
     if detail.complete_json is None:
         return _say_absent(store, detail, "output")
-    return print_output(store, detail, role)
+    return print_output(store, streams_of(store, detail, role), detail, role)
 
 
 def _say_absent(store: Store, detail: InvocationDetail, surface: str) -> int:

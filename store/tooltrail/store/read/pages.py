@@ -95,34 +95,36 @@ class Order(NamedTuple):
         oldest_first: whether the order is ascending.
         after: key of the last invocation of the page before.
         indexed: whether SQLite should read an index in this order.
+        table: the table of the rows.
     """
 
     column: str
     oldest_first: bool
     after: int | None
     indexed: bool = True
+    table: str = "invocations"
 
     @property
     def clause(self) -> str:
         """The ORDER BY clause."""
         way = "ASC" if self.oldest_first else "DESC"
-        return f" ORDER BY {self._place} {way}, invocations.key {way}"
+        return f" ORDER BY {self._place} {way}, {self.table}.key {way}"
 
     def conditions(self) -> list[Sql]:
         """Conditions for rows behind the page before. The database compares damaged times, too."""
         if self.after is None:
             return []
         sign = ">" if self.oldest_first else "<"
-        at = f"(SELECT last.{self.column} FROM invocations AS last WHERE last.key = ?)"
+        at = f"(SELECT last.{self.column} FROM {self.table} AS last WHERE last.key = ?)"
         place, after = self._place, (self.after,)
         return [
             Sql(f"{place} {sign}= {at}", after),
-            Sql(f"({place} {sign} {at} OR invocations.key {sign} ?)", after * 2),
+            Sql(f"({place} {sign} {at} OR {self.table}.key {sign} ?)", after * 2),
         ]
 
     @property
     def _place(self) -> str:
-        return f"{'' if self.indexed else '+'}invocations.{self.column}"
+        return f"{'' if self.indexed else '+'}{self.table}.{self.column}"
 
 
 def page(
