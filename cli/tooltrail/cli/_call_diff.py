@@ -90,8 +90,7 @@ class CallDiff:
         Raises:
             TooltrailError: a stream cannot be read. The other members were printed.
         """
-        is_damaged, is_incomplete = bool(self._different), bool(self._unknown)
-        code = ExitCode.of_damage(is_damaged=is_damaged, is_incomplete=is_incomplete)
+        code = ExitCode.of_damage(is_damaged=self._different, is_incomplete=self._unknown)
         if as_json:
             self._print_json(code, brief=brief)
         else:

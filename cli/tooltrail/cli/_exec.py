@@ -72,8 +72,7 @@ def run_recorded(request: Request) -> int:
     """Run and record a command; return an exit code that mirrors the command.
 
     Raises:
-        UsageProblem: the policy cannot be used.
-        InvalidRecordError: the name of the store or the session is invalid.
+        InvalidRecordError: the policy, or the name of the store or the session, is invalid.
         UnavailableError: the start cannot be recorded. The command was not run.
     """
     target = parse_target(request.db or default_database())

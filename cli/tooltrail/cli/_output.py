@@ -309,6 +309,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def terminal_columns() -> int:
+    """The width of the terminal."""
+    import shutil  # noqa: PLC0415  only for a terminal
+
+    return shutil.get_terminal_size().columns
+
+
 def printable(text: str) -> str:
     """Replace control characters, so that text in a line cannot control the terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from tooltrail.cli._long_commands import amount_of, interruptible_between_steps, progress_bar
+from tooltrail.cli._long_commands import amount_of, interruptible, progress_bar
 from tooltrail.cli._output import say, size_of
 from tooltrail.cli._tables import print_table
 from tooltrail.cli._times import lasting
@@ -28,7 +28,7 @@ def prune_with_bar(store: Store, plan: PruningPlan) -> PruningReport:
 
     try:
         with (
-            interruptible_between_steps() as check,
+            interruptible(between_steps=True) as check,
             progress_bar("pruning", plan.total.count) as update,
         ):
             return prune(store, plan, on_progress=report)

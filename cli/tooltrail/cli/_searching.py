@@ -11,7 +11,16 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import interruptible, progress_bar
-from tooltrail.cli._output import Listing, attributes, counted, named_store, printable, say, write
+from tooltrail.cli._output import (
+    Listing,
+    attributes,
+    counted,
+    named_store,
+    printable,
+    say,
+    terminal_columns,
+    write,
+)
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import RED, colour_of_outcome, coloured
 from tooltrail.cli._times import shown_in_list
@@ -228,11 +237,7 @@ def _cut(line: str) -> str:
 
 def _room() -> int:
     """The columns of the terminal; without one, what a place keeps of a line."""
-    if not sys.stdout.isatty():
-        return MOST_CHARS + _INDENT
-    import shutil  # noqa: PLC0415  only for a terminal
-
-    return shutil.get_terminal_size().columns
+    return terminal_columns() if sys.stdout.isatty() else MOST_CHARS + _INDENT
 
 
 def _report(store: Store, search: Search) -> int:

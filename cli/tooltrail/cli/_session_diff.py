@@ -47,8 +47,8 @@ def print_session_diff(
     sides = ([_Call.of(one) for one in calls_of(reader, side.id)] for side in (before, after))
     records = [_record(*pair) for pair in _pairs(*sides)]
     counts = Counter(str(one["result"]) for one in records)
-    is_damaged, is_incomplete = not counts.keys().isdisjoint(_DIFFERENT), "unknown" in counts
-    code = ExitCode.of_damage(is_damaged=is_damaged, is_incomplete=is_incomplete)
+    different = counts.keys() & _DIFFERENT.keys()
+    code = ExitCode.of_damage(is_damaged=different, is_incomplete="unknown" in counts)
     if as_json:
         print_array(records)
         return code

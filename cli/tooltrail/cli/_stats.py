@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from tooltrail.cli._output import Members, attributes, duration_of, size_of
+from tooltrail.cli._output import Members, attributes, duration_of, size_of, terminal_columns
 from tooltrail.cli._tables import PLAIN, RED, Colours, print_table
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.ids import short_id
@@ -110,9 +110,7 @@ def print_statistics(
 
 def _narrow(table: dict[str, list[str]]) -> None:
     """Remove columns until the table fits the terminal; long names are cut before that."""
-    import shutil  # noqa: PLC0415  only for a terminal
-
-    room = shutil.get_terminal_size().columns
+    room = terminal_columns()
     for name in _LEAST:
         widths = (
             min(max(map(len, [header, *cells])), _CELL) + 2 for header, cells in table.items()

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tooltrail.cli._output import Listing, Members, printable, write
+from tooltrail.cli._output import Listing, Members, printable, terminal_columns, write
 from tooltrail.cli._pager import page_output
 
 _GAP = 2
@@ -56,7 +56,7 @@ def print_table(
     table = [header, *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(_cells, column)) for column in zip(*table, strict=True)]
     if sys.stdout.isatty():
-        _fit(widths, _terminal_columns() - _GAP * (len(widths) - 1))
+        _fit(widths, terminal_columns() - _GAP * (len(widths) - 1))
         page_output()
     gap = " " * _GAP
     lines = (
@@ -105,12 +105,6 @@ def _aligned(cell: str, width: int, *, to_right: bool) -> str:
     if "/" in cell and " " not in cell:
         return "…" + set_cell_size(cell[::-1], width - 1)[::-1]
     return set_cell_size(cell, width - 1) + "…"
-
-
-def _terminal_columns() -> int:
-    import shutil  # noqa: PLC0415  only for a terminal
-
-    return shutil.get_terminal_size().columns
 
 
 def _cells(text: str) -> int:

@@ -16,9 +16,12 @@ _LONGEST = timedelta(days=36_500)
 
 
 class Parsed(click.ParamType[Any]):
-    """The type of an option that `read` parses. Other text is a usage error: it is not `what`."""
+    """The type of an option that `read` parses. Other text is a usage error: it is not `what`.
 
-    def __init__(self, name: str, read: Callable[[str], object], what: str) -> None:
+    Without `what`, the error of `read` is the message.
+    """
+
+    def __init__(self, name: str, read: Callable[[str], object], what: str = "") -> None:
         self.name = name
         self._read = read
         self._what = what
@@ -29,8 +32,9 @@ class Parsed(click.ParamType[Any]):
         """Parse the text, or fail with a usage error."""
         try:
             return self._read(str(value))
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is not {self._what}", param, ctx)
+        except (ValueError, OverflowError) as error:
+            message = f"{value!r} is not {self._what}" if self._what else str(error)
+            self.fail(message, param, ctx)
 
 
 def parse_duration(text: str) -> timedelta:

@@ -28,7 +28,7 @@ from tooltrail.cli._output import (
     size_of,
     write,
 )
-from tooltrail.cli._ranges import LineCount, Range, RangeType
+from tooltrail.cli._ranges import LineCount, Range, range_type
 from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
@@ -107,13 +107,13 @@ def ls(
 @click.option(
     "--bytes",
     "part",
-    type=RangeType(0, is_inclusive=False),
+    type=range_type(0, is_inclusive=False),
     metavar="A:B",
     help="Bytes from A up to, but not including, B, counted from 0. Also A:, :B, and A alone.",
 )
 @click.option(
     "--lines",
-    type=RangeType(1, is_inclusive=True),
+    type=range_type(1, is_inclusive=True),
     metavar="A:B",
     help="Lines from A to B, both included, counted from 1. Also A:, :B, and A alone.",
 )

@@ -54,5 +54,4 @@ def relocate(
     else:
         print_problems(report)
     say_outcome(report)
-    damaged, missing = bool(report.damaged), bool(report.missing)
-    return ExitCode.of_damage(is_damaged=damaged, is_incomplete=missing)
+    return ExitCode.of_damage(is_damaged=report.damaged, is_incomplete=report.missing)

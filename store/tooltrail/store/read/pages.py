@@ -19,7 +19,7 @@ from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_argumen
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.expressions import required_values
-from tooltrail.store.filters import ALL, FAILED, LISTS, InvocationFilter
+from tooltrail.store.filters import ALL, COLUMN_OF, FAILED, LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES, Columns, Computed, damage_of, make_view
 from tooltrail.store.read.conditions import (
     COMMON,
@@ -72,17 +72,6 @@ _MOST_MERGED: Final = 16
 
 _ORDERED: Final = ("exit_statuses", "error_kinds", "outcomes", "states", "tools", "families")
 """Lists of a filter with an index in the order of a page."""
-
-_IMPLIED: Final = {
-    "exit_statuses": "exit_status",
-    "error_kinds": "error_kind",
-    "outcomes": "outcome",
-    "states": "state",
-    "tools": "tool",
-    "families": "family",
-    "agents": "agent",
-}
-"""The column of an expression with the same values as a list of a filter."""
 
 _SELECTED: Final = f"SELECT {SMALL.sql} FROM {WITH_SESSION}"
 
@@ -268,7 +257,7 @@ def _narrowed(filters: InvocationFilter) -> InvocationFilter:
     implied = required_values(filters.expression)
     found = {
         name: implied[column]
-        for name, column in _IMPLIED.items()
+        for name, column in COLUMN_OF.items()
         if column in implied and not getattr(filters, name)
     }
     return replace(filters, **found)  # type: ignore[arg-type]  # their kinds are those of the lists
