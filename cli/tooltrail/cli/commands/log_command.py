@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,13 +11,30 @@ import click
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, Members, attributes, duration_of, say, size_of
-from tooltrail.cli._tables import Columns, colour_of_outcome, print_list
+from tooltrail.cli._output import (
+    Listing,
+    Members,
+    attributes,
+    duration_of,
+    printable,
+    say,
+    size_of,
+    write,
+)
+from tooltrail.cli._tables import Columns, colour_of_outcome, coloured, print_list
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.ids import short_id
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationFilter, InvocationView
+    from tooltrail.store import InvocationFilter, InvocationView, Reader
+
+_WIDTHS = (8, 19, 10, 11, 10, 7, 0)
+"""Minimum widths of the columns. Later rows are not known when the first row is printed."""
+
+_OUTCOME = 3
+"""The column that has colours."""
+
+_GAP = "  "
 
 
 @click.command("log")
@@ -115,19 +132,66 @@ def _print_changes(
     location: Location, where: InvocationFilter, count: int, output: Listing
 ) -> None:
     """Print the newest invocations, and each that starts or ends from now on."""
-    from tooltrail.cli._log_following import follow_log, write_row
-
     if output.style not in (None, "ndjson"):
         raise click.UsageError("-f prints a table or --ndjson: the list has no end")
     if output.fields:
         output = output._replace(style="ndjson")
     members = _members()
-    for number, views in enumerate(follow_log(location, where, count)):
+    for number, views in enumerate(_followed(location, where, count)):
         if number == 0 and output.style is None:
-            write_row([*_COLUMNS], is_header=True)
+            _write_row([*_COLUMNS], is_header=True)
         for view in views:
             if not output.print_records([view], members):
-                write_row([cell(view) for cell in _COLUMNS.values()])
+                _write_row([cell(view) for cell in _COLUMNS.values()])
+
+
+def _write_row(cells: Sequence[str], *, is_header: bool = False) -> None:
+    """Print one row of the table."""
+    padded = [printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)]
+    if not is_header:
+        padded[_OUTCOME] = coloured(padded[_OUTCOME], colour_of_outcome(cells[_OUTCOME]))
+    write(f"{_GAP.join(padded).rstrip()}\n")
+
+
+def _followed(
+    location: Location, where: InvocationFilter, count: int
+) -> Iterator[Sequence[InvocationView]]:
+    """Yield the newest invocations, newest last, and then each one that starts or ends.
+
+    Stops when all invocations of the filter have ended, or when all sessions of the filter are
+    closed and have no running invocation. Without such a filter, never stops.
+    """
+    from tooltrail.artifacts import FOLLOW_INTERVAL_S
+    from tooltrail.cli._waiting import wait_for_more
+    from tooltrail.store import InvocationFeed
+
+    with location.open() as store:
+        feed = InvocationFeed(store.reader, where)
+        feed.poll()
+        page = store.reader.invocations(where, limit=count or None).items
+        yield page[::-1]
+        # An invocation that changed between `poll` and this page is printed once.
+        printed = {(view.id, view.state) for view in page}
+        while True:
+            # Checked before the poll, so that the last changes are printed. `reader` ingests.
+            is_over = _is_over(store.reader, where)
+            yield [view for view in feed.poll() if (view.id, view.state) not in printed]
+            printed.clear()
+            if is_over:
+                return
+            wait_for_more(FOLLOW_INTERVAL_S)
+
+
+def _is_over(reader: Reader, where: InvocationFilter) -> bool:
+    from tooltrail.store import InvocationFilter
+
+    if where.invocations:
+        running = InvocationFilter(invocations=where.invocations, states=("started",))
+        return reader.count_invocations(running) == 0
+    if where.sessions:
+        sessions = [reader.session(session) for session in where.sessions]
+        return all(view.closed_at is not None and not view.open_count for view in sessions)
+    return False
 
 
 def _list_ranked(
