@@ -11,7 +11,7 @@ import click
 from tooltrail.cli._known import NOUNS, say_unknown
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import Decorated, stacked
-from tooltrail.cli._times import MOMENT, Parsed
+from tooltrail.cli._times import MOMENT, SIGNAL, Parsed
 from tooltrail.store.filters import FAILED, OUTCOMES, STATES
 
 if TYPE_CHECKING:
@@ -24,21 +24,6 @@ def _exit_code(text: str) -> tuple[int, bool]:
     if not 0 <= number <= 255:
         raise ValueError(text)
     return number, text.startswith("!=")
-
-
-def parse_signal(text: str) -> int:
-    """The number of a signal that is given as `9`, `KILL` or `SIGKILL`; `ValueError` if unknown."""
-    from signal import Signals  # noqa: PLC0415  few commands need it
-
-    if text.isdecimal() and 1 <= int(text) <= 128:
-        return int(text)
-    name = f"SIG{text.upper().removeprefix('SIG')}"
-    if name not in Signals.__members__:
-        raise ValueError(text)
-    return Signals[name].value
-
-
-SIGNAL: Final = "a signal such as SIGKILL, or its number"
 
 
 def _parse_conditions(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> Any:
@@ -133,7 +118,7 @@ _OPTIONS = (
         "--signal",
         "signals",
         "Commands that this signal ended, such as SIGKILL.",
-        Parsed("signal", parse_signal, SIGNAL),
+        SIGNAL,
         "SIGNAL",
     ),
     _many(

@@ -1,4 +1,4 @@
-"""Times on the command line: RFC 3339, a date, `2h`, `3d`, `yesterday`."""
+"""Times and signals on the command line: RFC 3339, a date, `2h`, `yesterday`; `SIGKILL`, `9`."""
 
 import re
 import sys
@@ -23,17 +23,17 @@ class Parsed(click.ParamType[Any]):
 
     def __init__(self, name: str, read: Callable[[str], object], what: str = "") -> None:
         self.name = name
-        self._read = read
-        self._what = what
+        self.read = read
+        self.what = what
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> object:
         """Parse the text, or fail with a usage error."""
         try:
-            return self._read(str(value))
+            return self.read(str(value))
         except (ValueError, OverflowError) as error:
-            message = f"{value!r} is not {self._what}" if self._what else str(error)
+            message = f"{value!r} is not {self.what}" if self.what else str(error)
             self.fail(message, param, ctx)
 
 
@@ -83,6 +83,18 @@ def parse_moment(text: str, now: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
+def parse_signal(text: str) -> int:
+    """The number of a signal that is given as `9`, `KILL` or `SIGKILL`; `ValueError` if unknown."""
+    from signal import Signals  # noqa: PLC0415  few commands need it
+
+    if text.isdecimal() and 1 <= int(text) <= 128:
+        return int(text)
+    name = f"SIG{text.upper().removeprefix('SIG')}"
+    if name not in Signals.__members__:
+        raise ValueError(text)
+    return Signals[name].value
+
+
 def shown_zone() -> tzinfo | None:
     """The zone in which times are shown: UTC with `--utc`, else None for the local zone."""
     return UTC if is_given(UTC_TIMES) else None
@@ -115,3 +127,6 @@ MOMENT = Parsed(
 
 DURATION = Parsed("duration", parse_duration, "a duration such as 30s, 15m, 24h, 7d, 2w")
 """A length of time, with the same units as the relative times of `MOMENT`."""
+
+SIGNAL = Parsed("signal", parse_signal, "a signal such as SIGKILL, or its number")
+"""The number of a signal."""

@@ -18,9 +18,8 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
-from tooltrail.cli._filters import SIGNAL, parse_signal
 from tooltrail.cli._output import printable
-from tooltrail.cli._times import parse_moment
+from tooltrail.cli._times import SIGNAL, parse_moment, parse_signal
 from tooltrail.store.expressions import (
     COLUMNS,
     DOCUMENTS,
@@ -259,7 +258,7 @@ _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
     "outcome": _one_of(dict(zip(OUTCOMES, OUTCOMES, strict=True))),
     "flag": _one_of({"true": True, "false": False}),
     "integer": (_integer, "an integer"),
-    "signal": (parse_signal, SIGNAL),
+    "signal": (parse_signal, SIGNAL.what),
     "duration": (_amount(_DURATIONS), "a duration such as 200ms, 30s, 5m or 1.5h"),
     "size": (_amount(_SIZES), "a size such as 512, 10kB, 10MB or 1GiB"),
     "time": (
