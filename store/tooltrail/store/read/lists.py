@@ -17,7 +17,6 @@ from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
 from tooltrail.store.read.conditions import conditions_of
-from tooltrail.store.read.names import find_session
 from tooltrail.store.read.pages import Order, simplified
 from tooltrail.store.read.rows import (
     Row,
@@ -100,16 +99,12 @@ _SESSIONS: Final = Sql("SELECT count(*) FROM sessions")
 
 def list_sessions(
     connection: Connection,
-    filters: InvocationFilter = ALL,
+    filters: InvocationFilter,
     *,
-    limit: int | None = None,
-    cursor: UUID | None = None,
+    limit: int | None,
+    cursor: UUID | None,
 ) -> list[SessionView]:
-    """Sessions, the newest first; with a filter, those with an invocation that matches.
-
-    The cursor is the id of the last session of the page before. Raises `NotFoundError` if there is
-    no such session.
-    """
+    """See `Reader.sessions`."""
     check_limit(limit)
     after = None
     if cursor is not None:
@@ -146,9 +141,9 @@ def _session_rows(
     return fetch(connection, _SELECTED + where(conditions) + _NEWEST.clause + limited(limit))
 
 
-def session(connection: Connection, name: str | UUID) -> SessionView:
+def session_view(connection: Connection, key: int) -> SessionView:
     """One session."""
-    one = Sql(" WHERE sessions.key = ?", (find_session(connection, str(name)),))
+    one = Sql(" WHERE sessions.key = ?", (key,))
     return _session_views(connection, fetch(connection, _SELECTED + one))[0]
 
 
@@ -177,17 +172,7 @@ def list_artifacts(
     limit: int | None = None,
     cursor: str | None = None,
 ) -> list[ArtifactView]:
-    """The artifacts of the store, by path.
-
-    Args:
-        connection: a snapshot.
-        invocation: only the artifacts of this invocation.
-        session: only the artifacts of this session.
-        beginning: only artifacts whose path has this prefix, or is this path.
-        limit: greatest number of artifacts.
-        cursor: the last path of the page before; `InvalidRecordError` if it is not the path of an
-            artifact.
-    """
+    """See `Reader.artifacts`."""
     check_limit(limit)
     conditions: list[Sql] = []
     if beginning is not None:
@@ -214,10 +199,7 @@ def list_artifacts(
 
 
 def artifact_owners(connection: Connection, path: str) -> list[UUID]:
-    """The invocations that refer to an artifact, the oldest first; `NO_ID` for a damaged id.
-
-    Raises `InvalidRecordError` if `path` is not the path of an artifact.
-    """
+    """See `Reader.artifact_owners`."""
     owned = "invocations.key IN (SELECT invocation_key FROM {} WHERE digest = ?)"
     refers = " OR ".join(owned.format(one) for one in _USES)
     order = "ORDER BY invocations.started_at, invocations.key"
@@ -244,13 +226,8 @@ def _artifact_view(row: Row) -> ArtifactView:
     return make_view(ArtifactView, values, path=path, damage=damage)
 
 
-def list_tools(
-    connection: Connection, name: str | None = None, *, latest: bool = False
-) -> list[ToolView]:
-    """Every version of one tool, or of all tools offered to models; by name, then by time.
-
-    With `latest`, only the version of each tool that was offered last.
-    """
+def list_tools(connection: Connection, name: str | None, *, latest: bool) -> list[ToolView]:
+    """See `Reader.tools`."""
     only = [] if name is None else [Sql("tools.name = ?", (name,))]
     order = _LATEST_LAST if latest else _BY_OFFER
     behind = f" ORDER BY tools.name, {order}, tools.digest"
@@ -261,10 +238,9 @@ def list_tools(
     return _tool_views(connection, rows)
 
 
-def offered_tools(connection: Connection, session: str | UUID) -> list[ToolView]:
-    """The tools of the last offer in a session, in the order of the offer."""
-    key = find_session(connection, str(session))
-    query = Sql(_LAST_OFFERING, (key, OFFERING, connection.sha(EMPTY)))
+def offered_tools(connection: Connection, session_key: int) -> list[ToolView]:
+    """The last offer of a session, in order."""
+    query = Sql(_LAST_OFFERING, (session_key, OFFERING, connection.sha(EMPTY)))
     last = fetch_value(connection, query)
     offers = {} if last is None else offers_of(connection, Sql("messages.key = ?", (last,)))
     return [tool for found in offers.values() for tool in found]
@@ -294,11 +270,8 @@ def _tool_views(connection: Connection, rows: Sequence[Row]) -> list[ToolView]:
     return views
 
 
-def count_store(connection: Connection, *, with_bodies: bool = False) -> StoreCounts:
-    """Totals of the store. Reads all rows of the counted tables.
-
-    Bodies, by far the largest table, are only counted on demand. A damaged number counts as 0.
-    """
+def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
+    """See `Reader.counts`."""
     by_outcome = fetch(connection, _INVOCATIONS)
     produced, lost, lossy = (sum(row[n] for row in by_outcome) for n in (2, 3, 4))
     bodies: Any = fetch(connection, _BODIES)[0] if with_bodies else (None, None, None)
@@ -314,5 +287,5 @@ def count_store(connection: Connection, *, with_bodies: bool = False) -> StoreCo
 
 
 def view_columns(connection: Connection) -> list[tuple[str, str]]:
-    """The views for people and SQL tools, each with the names of its columns."""
+    """See `Reader.view_columns`."""
     return [(view, name) for view in _VIEWS for name in connection.column_names(view)]

@@ -19,7 +19,7 @@ from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_argumen
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.expressions import required_values
-from tooltrail.store.filters import ALL, COLUMN_OF, FAILED, LISTS, InvocationFilter
+from tooltrail.store.filters import COLUMN_OF, FAILED, LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES, Columns, Computed, damage_of, make_view
 from tooltrail.store.read.conditions import (
     COMMON,
@@ -118,16 +118,16 @@ class Order(NamedTuple):
 
 def page(
     connection: Connection,
-    filters: InvocationFilter = ALL,
+    filters: InvocationFilter,
+    limit: int | None,
+    cursor: str | None,
     *,
-    limit: int | None = None,
-    cursor: str | None = None,
-    oldest_first: bool = False,
+    oldest_first: bool,
 ) -> Page[InvocationView]:
-    """A page of invocations, by default the newest first.
+    """The invocations behind the cursor in the requested order.
 
-    If the filter names one session, the order is that of the session, else the time of the start.
-    Raises `InvalidRecordError` for a cursor that does not come from a page.
+    Raises:
+        InvalidRecordError: the cursor does not come from a page, or the limit is below 1.
     """
     check_limit(limit)
     after = None if cursor is None else key_of(cursor)
@@ -207,8 +207,8 @@ def _select_numbers(filters: InvocationFilter, leads: Sequence[str]) -> Sql:
     return Sql("SELECT ") + joined(", ", counted)
 
 
-def count(connection: Connection, filters: InvocationFilter = ALL) -> int:
-    """The number of invocations that match. Reads an index, or all rows for some filters."""
+def count(connection: Connection, filters: InvocationFilter) -> int:
+    """The number of invocations that match a filter."""
     query = Sql("SELECT count(*) FROM invocations") + where(conditions_of(simplified(filters)))
     return int(fetch_value(connection, query))
 

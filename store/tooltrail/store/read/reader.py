@@ -5,9 +5,8 @@ Modules that only the texts of a call need are imported late, so that a list doe
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path
@@ -18,17 +17,20 @@ from tooltrail.records.errors import (
     NotFoundError,
     UnavailableError,
 )
-from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read import lists, names, pages, streams
 from tooltrail.store.read.bodies import read_body
 from tooltrail.store.views import (
+    ArtifactView,
     InvocationDetail,
     InvocationView,
     MessageView,
+    Page,
     SessionView,
+    StoreCounts,
     StreamView,
+    ToolView,
 )
 
 if TYPE_CHECKING:
@@ -39,23 +41,6 @@ if TYPE_CHECKING:
     from tooltrail.store.expressions import Expression
     from tooltrail.store.read.retries import Retried
     from tooltrail.store.read.statistics import CallStatistics
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _reading(
-    function: Callable[Concatenate[Connection, P], T],
-) -> "Callable[Concatenate[Reader, P], T]":
-    """The method of `Reader` that calls a function with one snapshot of the database."""
-
-    @wraps(function)
-    def method(self: "Reader", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self.database.read() as connection:
-            return function(connection, *args, **kwargs)
-
-    return method
 
 
 class Reader:
@@ -83,17 +68,26 @@ class Reader:
         self.spool = spool
         self._open_archive = open_archive
 
-    invocations = _reading(pages.page)
-    count_invocations = _reading(pages.count)
-    invocation_id = _reading(names.invocation_id)
-    session = _reading(lists.session)
-    sessions = _reading(lists.list_sessions)
-    tools = _reading(lists.list_tools)
-    offered_tools = _reading(lists.offered_tools)
-    artifacts = _reading(lists.list_artifacts)
-    artifact_owners = _reading(lists.artifact_owners)
-    view_columns = _reading(lists.view_columns)
-    counts = _reading(lists.count_store)
+    def invocations(
+        self,
+        where: InvocationFilter = ALL,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page[InvocationView]:
+        """A page of invocations, by default the newest first.
+
+        If the filter names one session, the order is that of the session, else the time of the
+        start. Raises `InvalidRecordError` for a cursor that does not come from a page.
+        """
+        with self.database.read() as connection:
+            return pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
+
+    def count_invocations(self, where: InvocationFilter = ALL) -> int:
+        """The number of invocations that match. Reads an index, or all rows for some filters."""
+        with self.database.read() as connection:
+            return pages.count(connection, where)
 
     def resolved(self, expressions: "Sequence[Expression]") -> "Expression":
         """The condition that one of some expressions is true, for a filter of this store.
@@ -109,7 +103,7 @@ class Reader:
     def ranked_invocations(
         self,
         by: str,
-        filters: InvocationFilter = ALL,
+        where: InvocationFilter = ALL,
         *,
         limit: int | None = None,
         least_first: bool = False,
@@ -122,11 +116,11 @@ class Reader:
         from tooltrail.store.read.rankings import ranked
 
         with self.database.read() as connection:
-            return ranked(connection, filters, by, limit, least_first=least_first)
+            return ranked(connection, where, by, limit, least_first=least_first)
 
     def statistics(
         self,
-        filters: InvocationFilter = ALL,
+        where: InvocationFilter = ALL,
         *,
         by: Sequence[str] = ("tool",),
         zone: tzinfo | None = UTC,
@@ -137,7 +131,7 @@ class Reader:
         Reads all rows of the calls that match. Memory grows with the groups, not with the calls.
 
         Args:
-            filters: the calls that count.
+            where: the calls that count.
             by: one or more of `tool`, `family`, `agent`, `session`, `outcome`, `day` and `hour`.
             zone: the time zone of days and hours; None for the local zone.
             with_surfaces: whether to also count what was shown, cut and stored, and duplicates.
@@ -149,10 +143,10 @@ class Reader:
         from tooltrail.store.read.statistics import call_statistics
 
         with self.database.read() as connection:
-            return call_statistics(connection, filters, by, zone, with_surfaces=with_surfaces)
+            return call_statistics(connection, where, by, zone, with_surfaces=with_surfaces)
 
     def retries(
-        self, filters: InvocationFilter = ALL, *, limit: int | None = None
+        self, where: InvocationFilter = ALL, *, limit: int | None = None
     ) -> "list[Retried]":
         """Calls that were made again in one session with the same arguments, the newest first.
 
@@ -161,7 +155,7 @@ class Reader:
         from tooltrail.store.read.retries import retried_calls
 
         with self.database.read() as connection:
-            return retried_calls(connection, filters, limit)
+            return retried_calls(connection, where, limit)
 
     def invocation(self, name: str | UUID) -> InvocationDetail:
         """One invocation with all its surfaces."""
@@ -170,6 +164,11 @@ class Reader:
         with self.database.read() as connection:
             return detail_of(connection, names.find_invocation(connection, str(name)))
 
+    def invocation_id(self, name: str | UUID) -> UUID:
+        """The id of an invocation; its surfaces are not read, so they may be damaged."""
+        with self.database.read() as connection:
+            return names.invocation_id(connection, str(name))
+
     def is_running(self, name: str | UUID) -> bool:
         """Whether an invocation has not ended, and its program is alive and uses this spool."""
         with self.database.read() as connection:
@@ -177,6 +176,26 @@ class Reader:
             query = "SELECT owner FROM invocations WHERE key = ? AND state = 'started'"
             row = connection.query_one(query, (key,))
         return row is not None and row[0] is not None and is_alive(self.spool, row[0])
+
+    def session(self, name: str | UUID) -> SessionView:
+        """One session."""
+        with self.database.read() as connection:
+            return lists.session_view(connection, names.find_session(connection, str(name)))
+
+    def sessions(
+        self,
+        where: InvocationFilter = ALL,
+        *,
+        limit: int | None = None,
+        cursor: UUID | None = None,
+    ) -> list[SessionView]:
+        """Sessions, the newest first; with a filter, those with an invocation that matches.
+
+        The cursor is the id of the last session of the page before. Raises `NotFoundError` if there
+        is no such session.
+        """
+        with self.database.read() as connection:
+            return lists.list_sessions(connection, where, limit=limit, cursor=cursor)
 
     def conversation(
         self, name: str | UUID, *, payloads: bool = False, outputs: bool = True
@@ -193,10 +212,23 @@ class Reader:
         with self.database.read() as connection:
             key = names.find_session(connection, str(name))
             return (
-                lists.session(connection, name),
+                lists.session_view(connection, key),
                 messages_of(connection, key, payloads=payloads),
                 invocations_of(connection, key, outputs=outputs),
             )
+
+    def tools(self, name: str | None = None, *, latest: bool = False) -> list[ToolView]:
+        """Every version of one tool, or of all tools offered to models; by name, then by time.
+
+        With `latest`, only the version of each tool that was offered last.
+        """
+        with self.database.read() as connection:
+            return lists.list_tools(connection, name, latest=latest)
+
+    def offered_tools(self, session: str | UUID) -> list[ToolView]:
+        """The tools of the last offer in a session, in the order of the offer."""
+        with self.database.read() as connection:
+            return lists.offered_tools(connection, names.find_session(connection, str(session)))
 
     def policy_json(self, digest: Digest) -> str:
         """The canonical JSON of a policy of a record; raises `NotFoundError` if it is erased."""
@@ -246,6 +278,43 @@ class Reader:
         with self.open_stream(stream) as source:
             return streams.part_of(source.read())
 
+    def artifacts(
+        self,
+        *,
+        invocation: UUID | None = None,
+        session: UUID | None = None,
+        beginning: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> list[ArtifactView]:
+        """The artifacts of the store, by path.
+
+        Args:
+            invocation: only the artifacts of this invocation.
+            session: only the artifacts of this session.
+            beginning: only artifacts whose path has this prefix, or is this path.
+            limit: greatest number of artifacts.
+            cursor: the last path of the page before; `InvalidRecordError` if it is not the path of
+                an artifact.
+        """
+        with self.database.read() as connection:
+            return lists.list_artifacts(
+                connection,
+                invocation=invocation,
+                session=session,
+                beginning=beginning,
+                limit=limit,
+                cursor=cursor,
+            )
+
+    def artifact_owners(self, path: str) -> list[UUID]:
+        """The invocations that refer to an artifact, the oldest first; `NO_ID` for a damaged id.
+
+        Raises `InvalidRecordError` if `path` is not the path of an artifact.
+        """
+        with self.database.read() as connection:
+            return lists.artifact_owners(connection, path)
+
     def query(self, sql: str) -> "AbstractContextManager[Rows]":
         """Run a query that a person wrote: the names of its columns, and its rows one by one.
 
@@ -255,3 +324,16 @@ class Reader:
         from tooltrail.store.engines.free_queries import read_only_rows
 
         return read_only_rows(self.database.target, sql)
+
+    def view_columns(self) -> list[tuple[str, str]]:
+        """The views for people and SQL tools, each with the names of its columns."""
+        with self.database.read() as connection:
+            return lists.view_columns(connection)
+
+    def counts(self, *, with_bodies: bool = False) -> StoreCounts:
+        """Totals of the store. Reads all rows of the counted tables.
+
+        Bodies, by far the largest table, are only counted on demand. A damaged number counts as 0.
+        """
+        with self.database.read() as connection:
+            return lists.count_store(connection, with_bodies=with_bodies)
