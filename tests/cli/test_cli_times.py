@@ -4,11 +4,13 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.cli import Cli
 
+from tooltrail.cli._output import UTC_TIMES
 from tooltrail.cli._times import parse_moment, shown
 
 # Two hours east of Greenwich in summer, one in winter.
@@ -113,6 +115,8 @@ def test_so_long_ago_is_so_long_before_now(amount: int, unit: str) -> None:
 
 def test_times_are_shown_local_or_in_utc_to_the_second() -> None:
     moment = utc(2026, 1, 2, 23, 30, 59, 999_999)
-    assert shown(moment, utc=False) == "2026-01-03 00:30:59"
-    assert shown(moment, utc=True) == "2026-01-02 23:30:59Z"
-    assert shown(None, utc=False) == ""
+    assert shown(moment) == "2026-01-03 00:30:59"
+    assert shown(None) == ""
+    with click.Context(click.Command("log")) as context:
+        context.meta[UTC_TIMES] = True
+        assert shown(moment) == "2026-01-02 23:30:59Z"

@@ -17,16 +17,7 @@ FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The server of the models. None means the value of the configuration or of the format.
-
-    Attributes:
-        format_name: name of the wire format of the server.
-        base_url: address of the server.
-        model: the only model to use, instead of the tiers of the agent.
-        api_key_env: environment variable of the API key.
-        provider: name of the provider, for the record.
-        streams: whether to stream answers.
-    """
+    """The server of the models, as the options name it. None means the value of the tier."""
 
     format_name: str | None
     base_url: str | None
@@ -36,11 +27,7 @@ class Endpoint:
     streams: bool
 
     def applied(self, config: "AgentConfig") -> "AgentConfig":
-        """The configuration to run: with the model of `--model`, if one was given.
-
-        Raises:
-            click.UsageError: neither the options nor the agent name a model and its wire format.
-        """
+        """The configuration to run: with the model of `--model`, if one was given."""
         if self.model is not None:
             config = config.model_copy(update={"model": self.model, "tiers": ()})
         if not config.ladder:
@@ -51,11 +38,7 @@ class Endpoint:
         return config
 
     def model_of(self, tier: "Tier") -> "ChatModel":
-        """The model of a tier over HTTP.
-
-        Raises:
-            InvalidRecordError: the address is invalid, or the variable of the key is not set.
-        """
+        """The model of a tier over HTTP."""
         from tooltrail.agents import HttpModel  # noqa: PLC0415  not for --help
 
         # The author of a configuration file must not choose the address that gets the user's key.

@@ -101,12 +101,7 @@ def say_outcome(run: AgentRun) -> None:
 
 
 def print_run(run: AgentRun, *, as_json: bool) -> None:
-    """Print the result on stdout: JSON, or the text of an agent without a schema.
-
-    Args:
-        run: a run that has ended. Without a result, nothing is printed unless `as_json` is set.
-        as_json: print the complete record of the run instead of the result.
-    """
+    """Print the result on stdout, or with `as_json` the complete record of the run."""
     if as_json:
         print_array([run_record(run)])
     elif run.outcome == "answered":

@@ -9,6 +9,7 @@ import click
 from tooltrail.cli._examples import FIRST, add_examples, listed
 from tooltrail.cli._exit_codes import table
 from tooltrail.cli._known import complete_values
+from tooltrail.cli._options import time_option
 from tooltrail.cli._version import VERSION
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _load(name: str) -> click.Command:
 @click.option("--db", metavar="PATH|URL", help="Database of the store ($TOOLTRAIL_DB).")
 @click.option("--artifacts", metavar="PATH|URL", help="Artifact root ($TOOLTRAIL_ARTIFACTS).")
 @click.option("--spool", metavar="PATH", help="Folder of the journal ($TOOLTRAIL_SPOOL).")
-@click.option("--utc", is_flag=True, help="Show times in UTC, not local time.")
+@time_option
 @click.version_option(VERSION, message="tooltrail %(version)s")
 def app(**_: object) -> None:
     """Keep a permanent, complete and provable record of every tool that an AI agent runs.

@@ -94,11 +94,7 @@ def _known(store: Store, path: str) -> ArtifactView | None:
 
 
 def facts_of(store: Store, path: str) -> dict[str, Any]:
-    """The members that `artifact stat` prints, from the sink and the store.
-
-    Raises:
-        MissingArtifactError: the sink has no such object.
-    """
+    """The members that `artifact stat` prints, from the sink and the store."""
     stat = store.archive.stat(path)
     known = _known(store, path)
     facts: dict[str, Any] = {"path": path, "stored_size": stat.stored_size}
@@ -113,12 +109,12 @@ def facts_of(store: Store, path: str) -> dict[str, Any]:
     }
 
 
-def fact_lines(facts: Mapping[str, Any], *, utc: bool) -> Iterator[str]:
+def fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     """The members of `facts_of` as lines of text."""
     for name, value in facts.items():
         if name == "referenced_by":
             continue
-        text = shown(value, utc=utc) if name.endswith("_at") else str(value)
+        text = shown(value) if name.endswith("_at") else str(value)
         yield f"{name.replace('_', ' '):12} {text}"
     for owner in facts["referenced_by"]:
         yield f"{'referred by':12} {owner}"

@@ -90,8 +90,7 @@ class CallDiff:
         Raises:
             TooltrailError: a stream cannot be read. The other members were printed.
         """
-        is_damaged, is_incomplete = bool(self._different), bool(self._unknown)
-        code = ExitCode.of_damage(is_damaged=is_damaged, is_incomplete=is_incomplete)
+        code = ExitCode.of_damage(is_damaged=self._different, is_incomplete=self._unknown)
         if as_json:
             self._print_json(code, brief=brief)
         else:
@@ -245,7 +244,7 @@ def _headline(detail: InvocationDetail) -> str:
     summary = detail.summary
     took = duration_of(summary.duration_ms)
     ending = summary.outcome + (f" in {took}" if took else "")
-    started = shown(summary.started_at, utc=False)
+    started = shown(summary.started_at)
     return f"{short_id(summary.id)}  {started}  {ending}  {summary.arguments_preview}"
 
 

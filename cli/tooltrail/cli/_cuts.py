@@ -66,8 +66,8 @@ def print_cuts(store: Store, detail: InvocationDetail, *, as_json: bool) -> Exit
         for one in _omissions(detail)
         if detail.stream(one.field) is None
     ]
-    is_damaged = bool(others) or not states.isdisjoint(("cut", "lost"))
-    code = ExitCode.of_damage(is_damaged=is_damaged, is_incomplete="unknown" in states)
+    is_cut = others or states & {"cut", "lost"}
+    code = ExitCode.of_damage(is_damaged=is_cut, is_incomplete="unknown" in states)
     if as_json:
         facts = {"complete": code is ExitCode.OK, "id": detail.summary.id}
         records = [_record(*one) for one in found]

@@ -72,8 +72,7 @@ def run_recorded(request: Request) -> int:
     """Run and record a command; return an exit code that mirrors the command.
 
     Raises:
-        UsageProblem: the policy cannot be used.
-        InvalidRecordError: the name of the store or the session is invalid.
+        InvalidRecordError: the policy, or the name of the store or the session, is invalid.
         UnavailableError: the start cannot be recorded. The command was not run.
     """
     target = parse_target(request.db or default_database())
@@ -134,11 +133,6 @@ def ingest_when_due(request: Request, spool: Path, position: Position) -> None:
 
     Runs after the command has ended and its output is passed on. A failure is not reported: the
     facts are durable in the journal, and the next reader reports the failure if it persists.
-
-    Args:
-        request: request with the names of the store and the artifact root.
-        spool: spool of the store.
-        position: position of the newest fact.
     """
     hint = spool / "journal" / _HINT
     try:

@@ -16,7 +16,7 @@ class ExitCode(IntEnum):
     BROKEN_PIPE = 141
 
     @classmethod
-    def of_damage(cls, *, is_damaged: bool, is_incomplete: bool) -> "ExitCode":
+    def of_damage(cls, *, is_damaged: object, is_incomplete: object) -> "ExitCode":
         """The exit code of a check. Damage takes precedence over incompleteness."""
         if is_damaged:
             return cls.DAMAGED

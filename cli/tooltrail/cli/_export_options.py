@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._options import stacked
 from tooltrail.cli._output import say, write_file
 
 if TYPE_CHECKING:
-    from tooltrail.wire import ExportReport
+    from tooltrail.wire import Export
 
 PROVIDERS = (
     "openai",
@@ -35,15 +36,7 @@ STDOUT = Path("-")
 
 
 def refuse_same_file(report: Path, output: Path | None) -> None:
-    """Refuse a report that would overwrite the document.
-
-    Args:
-        report: the file of the report.
-        output: the file of the document; None for standard output, which can also be a file.
-
-    Raises:
-        click.UsageError: both are the same file, even under different names.
-    """
+    """Refuse a report that would overwrite the document; `output` is None for standard output."""
     is_same = _is_stdout(report) if output is None else _is_one_file(report, output)
     if is_same:
         raise click.UsageError(
@@ -66,25 +59,30 @@ def _is_stdout(path: Path) -> bool:
     return False
 
 
-def write_report(report: "ExportReport", file: Path | None) -> None:
-    """Write each difference to the file, if there is one. Call before printing the document.
+def print_export(
+    export: "Export", write: Callable[[Iterator[str]], None], report: Path | None, *, strict: bool
+) -> ExitCode:
+    """Print a document with `write`, and its differences from the record; return the exit code.
 
-    If the report cannot be written, the document must not be printed without its report.
-
-    Raises:
-        UnavailableError: the file cannot be written.
+    The file of the report comes first: without its report, no document is printed.
     """
-    if file is not None:
-        write_file(file, _lines(report))
+    from tooltrail.transcripts import write_export  # noqa: PLC0415  not for --help
+    from tooltrail.wire import ExportRefusedError  # noqa: PLC0415  as above
 
-
-def say_differences(report: "ExportReport", file: Path | None) -> None:
-    """Print the number of differences on stderr, and how to list each difference."""
-    if report:
-        counted = Counter(change.kind for change in report)
+    changes = export.report
+    if report is not None:
+        write_file(report, (f"{json.dumps(asdict(one), ensure_ascii=False)}\n" for one in changes))
+    if not (strict and changes):
+        write(write_export(export))
+    if changes:
+        counted = Counter(change.kind for change in changes)
         note = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counted.items()))
-        where = "" if file else "; --report FILE lists each difference"
+        where = "" if report else "; --report FILE lists each difference"
         say(f"tooltrail: the export differs from the record: {note}{where}")
+    if not (strict and changes):
+        return ExitCode.OK
+    say(f"tooltrail: {ExportRefusedError(changes)}")
+    return ExitCode.DAMAGED
 
 
 def _refuse_stdout(
@@ -93,11 +91,6 @@ def _refuse_stdout(
     if file == STDOUT:
         raise click.BadParameter("the document goes to standard output; name a file for the report")
     return file
-
-
-def _lines(report: "ExportReport") -> Iterator[str]:
-    for change in report:
-        yield json.dumps(asdict(change), ensure_ascii=False) + "\n"
 
 
 strict_option = click.option(

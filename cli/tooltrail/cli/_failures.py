@@ -1,4 +1,7 @@
-"""Runs a command, and converts an error to one sentence and an exit code."""
+"""Runs a command, and converts an error to one sentence and an exit code.
+
+So a function of the command line says what it raises only where a caller handles the error.
+"""
 
 import io
 import os

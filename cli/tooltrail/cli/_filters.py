@@ -4,71 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from tooltrail.cli._known import NOUNS, say_unknown
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import Decorated, stacked
-from tooltrail.cli._times import MOMENT
+from tooltrail.cli._times import MOMENT, SIGNAL, Parsed
 from tooltrail.store.filters import FAILED, OUTCOMES, STATES
 
 if TYPE_CHECKING:
     from uuid import UUID
 
 
-class _ExitCode(click.ParamType[tuple[int, bool]]):
-    """`N`, or `!=N` for every other exit status; converts to the number and whether it is `!=`."""
-
-    name = "N|!=N"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Read the text of the option."""
-        if isinstance(value, tuple):
-            return cast("tuple[int, bool]", value)
-        number = click.IntRange(0, 255).convert(value.removeprefix("!="), param, ctx)
-        return number, value.startswith("!=")
+def _exit_code(text: str) -> tuple[int, bool]:
+    """The number of `N`, or of `!=N` for every other exit status, and whether it is `!=`."""
+    number = int(text.removeprefix("!="))
+    if not 0 <= number <= 255:
+        raise ValueError(text)
+    return number, text.startswith("!=")
 
 
-class _Signal(click.ParamType[int]):
-    """A signal by its number or its name: `9`, `KILL` or `SIGKILL`; converts to the number."""
+def _parse_conditions(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> Any:
+    """The expressions of `--where`; a mistake is a usage error that shows its place."""
+    if not texts:
+        return ()
+    from tooltrail.cli._where import parse_where  # noqa: PLC0415  imports a parser library
 
-    name = "signal"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """Read the text of the option."""
-        if isinstance(value, int):
-            return value
-        if value.isdecimal():
-            return int(click.IntRange(1, 128).convert(value, param, ctx))
-        from signal import Signals  # noqa: PLC0415  few commands need it
-
-        name = f"SIG{value.upper().removeprefix('SIG')}"
-        if name not in Signals.__members__:
-            self.fail(f"no signal {value}; such as SIGKILL, or a number", param, ctx)
-        return Signals[name].value
-
-
-class _Condition(click.ParamType[Any]):
-    """The text of `--where`; converts to an expression of the store."""
-
-    name = "condition"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Parse the text; a mistake is a usage error that shows its place."""
-        from tooltrail.cli._where import parse_where  # noqa: PLC0415  imports a parser library
-
-        try:
-            return parse_where(value) if isinstance(value, str) else value
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+    try:
+        return tuple(map(parse_where, texts))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def _many(
-    flag: str, name: str, help_text: str, kind: Any = str, *, metavar: str | None = "NAME"
+    flag: str, name: str, help_text: str, kind: Any = str, metavar: str = "NAME", **more: Any
 ) -> Callable[[Any], Any]:
-    return click.option(flag, name, multiple=True, type=kind, help=help_text, metavar=metavar)
+    more |= {"type": kind, "help": help_text, "metavar": metavar}
+    return click.option(flag, name, multiple=True, **more)
 
 
 def filter_options(function: Decorated) -> Decorated:
@@ -137,15 +111,15 @@ _OPTIONS = (
         "--exit-code",
         "exit_codes",
         "N: commands with this exit status. !=N: commands with any other one.",
-        _ExitCode(),
-        metavar=None,
+        Parsed("exit code", _exit_code, "N or !=N with N from 0 to 255"),
+        "N|!=N",
     ),
     _many(
         "--signal",
         "signals",
         "Commands that this signal ended, such as SIGKILL.",
-        _Signal(),
-        metavar=None,
+        SIGNAL,
+        "SIGNAL",
     ),
     _many(
         "--state",
@@ -169,7 +143,7 @@ _OPTIONS = (
         "--where",
         "expressions",
         "Invocations for which a condition is true, such as 'duration > 30s'.",
-        _Condition(),
-        metavar=None,
+        metavar="CONDITION",
+        callback=_parse_conditions,
     ),
 )

@@ -18,22 +18,7 @@ from tooltrail.store import Store, StreamView
 
 
 def print_tail(location: Location, name: str, lines: int, role: str | None, *, follow: bool) -> int:
-    """Print the last lines of an artifact or of an invocation, and follow an invocation.
-
-    Args:
-        location: location of the store.
-        name: name of an invocation or an artifact.
-        lines: number of last lines of each stream to print first.
-        role: role of the only stream to print; None for all streams but `order`.
-        follow: whether to go on until the invocation ends.
-
-    Returns:
-        The exit code: `INCOMPLETE` if the invocation was killed or interrupted.
-
-    Raises:
-        BrokenPipeError: the reader of standard output has closed the pipe.
-        TooltrailError: the name is unknown, or the output cannot be read.
-    """
+    """Print the last lines of each stream; with `follow`, go on until the invocation ends."""
     with location.open() as store:
         found = find(store, name)
         if isinstance(found, UUID):

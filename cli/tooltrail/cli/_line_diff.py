@@ -6,12 +6,14 @@ found: applied to the first content, they give the second.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tooltrail.records.errors import TooltrailError
 from tooltrail.store.read.streams import part_of
+
+T = TypeVar("T")
 
 _BLOCK = 2 << 20
 """Bytes that are compared at once."""
@@ -138,14 +140,14 @@ class LineDiff:
                     self.notes.append(_INEXACT.format(line))
             if is_end or not blocks:
                 blocks.append((len(a), len(b), 0))
-            i = j = 0
-            for to_i, to_j, size in blocks:
-                yield from ((b"-", one) for one in a[i:to_i])
-                yield from ((b"+", one) for one in b[j:to_j])
-                i, j = to_i + size, to_j + size
-                yield from ((b" ", one) for one in a[to_i:i])
-            del a[:i], b[:j]
-            line, limit = line + i, _WINDOW
+            for one, other in aligned(a, b, blocks):
+                if one is None:
+                    yield b"+", other or b""
+                else:
+                    yield b"-" if other is None else b" ", one
+            i, j, size = blocks[-1]
+            del a[: i + size], b[: j + size]
+            line, limit = line + i + size, _WINDOW
 
 
 def matching_blocks(
@@ -165,6 +167,18 @@ def matching_blocks(
     found = [(i + head, j + head, size) for i, j, size in matcher.get_matching_blocks()[:-1]]
     ends = (0, 0, head), (len(a) - tail, len(b) - tail, tail)
     return [block for block in (ends[0], *found, ends[1]) if block[2]]
+
+
+def aligned(
+    a: Sequence[T], b: Sequence[T], blocks: Iterable[tuple[int, int, int]]
+) -> Iterator[tuple[T | None, T | None]]:
+    """The elements side by side, up to the last block: equal ones in pairs, others beside None."""
+    i = j = 0
+    for to_i, to_j, size in blocks:
+        yield from ((one, None) for one in a[i:to_i])
+        yield from ((None, one) for one in b[j:to_j])
+        i, j = to_i + size, to_j + size
+        yield from zip(a[to_i:i], b[to_j:j], strict=True)
 
 
 def _fill(lines: list[bytes], source: Iterator[bytes], limit: int) -> bool:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from tooltrail.cli._output import PROGRESS_LINE, counted, size_of
+from tooltrail.cli._output import PROGRESS_LINE, counted, size_of, terminal_columns
 
 if TYPE_CHECKING:
     from tooltrail.store import Amount
@@ -23,44 +23,31 @@ _REDRAWN_S = 0.1
 
 
 @contextmanager
-def interruptible() -> Generator[None]:
-    """Raise `KeyboardInterrupt` on Ctrl-C, at any point of the block."""
+def interruptible(*, between_steps: bool = False) -> Generator[Callable[[], None]]:
+    """Raise `KeyboardInterrupt` on Ctrl-C at any point of the block.
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        raise KeyboardInterrupt
-
-    with _handling(interrupt):
-        yield
-
-
-@contextmanager
-def interruptible_between_steps() -> Generator[Callable[[], None]]:
-    """Remember Ctrl-C. The yielded function raises `KeyboardInterrupt` after a Ctrl-C."""
+    With `between_steps`, only the yielded function raises `KeyboardInterrupt`, after a Ctrl-C.
+    """
     was_interrupted = False
 
-    def remember(_number: int, _frame: FrameType | None) -> None:
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
         nonlocal was_interrupted
         was_interrupted = True
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if not between_steps:
+            raise KeyboardInterrupt
 
     def check() -> None:
         if was_interrupted:
             raise KeyboardInterrupt
 
-    with _handling(remember):
-        yield check
-
-
-@contextmanager
-def _handling(handler: Callable[[int, FrameType | None], None]) -> Generator[None]:
     before = signal.getsignal(signal.SIGINT)
     if before not in (signal.SIG_DFL, signal.default_int_handler):
-        yield
+        yield check
         return
-    signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGINT, interrupt)
     try:
-        yield
+        yield check
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -121,7 +108,4 @@ def _line(what: str, count: int, total: int | None, size: str) -> str:
         share = min(count / max(total, 1), 1)
         filled = int(share * _BAR_COLUMNS)
         done = f"{'█' * filled}{'░' * (_BAR_COLUMNS - filled)}  {int(share * 100):3} %"
-    import shutil  # noqa: PLC0415  only for a terminal
-
-    text = f"{what}  {done}  {size}".rstrip()
-    return text[: shutil.get_terminal_size().columns - 1]
+    return f"{what}  {done}  {size}".rstrip()[: terminal_columns() - 1]

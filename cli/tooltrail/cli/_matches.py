@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tooltrail.cli._output import print_array, write, write_block
+from tooltrail.cli._output import copy_blocks, in_blocks, print_array, write
 
 if TYPE_CHECKING:
     from tooltrail.artifacts import ArtifactReader, Match
@@ -14,15 +14,7 @@ _BLOCK = 64 * 1024
 
 
 class Search(NamedTuple):
-    """What to search.
-
-    Attributes:
-        texts: the streams by role; an artifact has the role `""`.
-        pattern: what to search for.
-        before: number of lines of context before each match.
-        after: number of lines of context behind each match.
-        options: the other keyword arguments of `ArtifactReader.grep`.
-    """
+    """What to search, in which texts by role. `options` are further ones of `grep`."""
 
     texts: "Mapping[str, ArtifactReader]"
     pattern: str
@@ -45,19 +37,9 @@ def print_lines(search: Search, *, numbers: bool, offsets: bool) -> int:
     With context, `--` stands between lines that are not adjacent.
     """
     counted = _Counted(search.matches())
-    least = 0 if sys.stdout.isatty() else _BLOCK
-    waiting: list[bytes] = []
-    size = 0
-    try:
-        for piece in _pieces(counted, search, numbers=numbers, offsets=offsets):
-            waiting.append(piece)
-            size += len(piece)
-            if size >= least:
-                block, waiting, size = b"".join(waiting), [], 0
-                write_block(sys.stdout.buffer, block)
-    finally:
-        # Lines that were found before an error are printed.
-        write_block(sys.stdout.buffer, b"".join(waiting))
+    pieces = _pieces(counted, search, numbers=numbers, offsets=offsets)
+    blocks = in_blocks(pieces, 0 if sys.stdout.isatty() else _BLOCK)
+    copy_blocks(blocks, sys.stdout.buffer)
     return counted.found
 
 

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from tooltrail.cli._exec_options import OPTIONS
 from tooltrail.cli._location import Location, default_database
-from tooltrail.cli._output import RAW, Listing
+from tooltrail.cli._output import RAW, UTC_TIMES, Listing
 
 Decorated = Callable[..., Any]
 
@@ -87,17 +87,16 @@ store_options = stacked(
 """`--db`, `--artifacts` and `--spool`, passed to the command as one argument `location`."""
 
 
-def _keep_raw(context: click.Context, _: click.Parameter, value: bool) -> None:
-    context.meta[RAW] = value
+def _output_flag(flag: str, key: str, help_text: str) -> Callable[[Any], Any]:
+    """A flag for all output of a command, before or after the command; see `is_given`."""
+
+    def keep(context: click.Context, _: click.Parameter, value: bool) -> None:
+        context.meta[key] = value or context.meta.get(key)
+
+    return click.option(flag, is_flag=True, expose_value=False, callback=keep, help=help_text)
 
 
-raw_option = click.option(
-    "--raw",
-    is_flag=True,
-    expose_value=False,
-    callback=_keep_raw,
-    help="Print control characters on a terminal, too.",
-)
+raw_option = _output_flag("--raw", RAW, "Print control characters on a terminal, too.")
 """`--raw`: let recorded bytes through to a terminal; see `write_block`."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
@@ -114,9 +113,7 @@ output_options = stacked(
 )
 """The output styles of a list, passed to the command as one argument `output`."""
 
-time_option = click.option(
-    "--utc", cls=NamedOption, is_flag=True, help="Show times in UTC, not local time."
-)
+time_option = _output_flag("--utc", UTC_TIMES, "Show times in UTC, not local time.")
 """`--utc`: show times in UTC. By default, times are shown in the local zone."""
 
 count_option = click.option(

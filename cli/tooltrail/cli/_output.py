@@ -13,8 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-RAW = "tooltrail.raw"
-"""Key of the context of click with the value of `--raw`."""
+RAW, UTC_TIMES = "tooltrail.raw", "tooltrail.utc"
+"""Keys of the context of click with the values of `--raw` and `--utc`; see `is_given`."""
 
 SCHEMA_VERSION = 1
 """Version of the JSON of every command. Increased when the meaning of a field changes."""
@@ -124,22 +124,12 @@ def write_bytes(data: bytes) -> None:
         BrokenPipeError: the reader has closed the pipe.
         UnavailableError: the bytes cannot be written, for example on a full disk.
     """
-    PROGRESS_LINE.erase()
-    with _writing("standard output"):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    PROGRESS_LINE.follow(data, is_terminal=sys.stdout.isatty())
+    _put(sys.stdout.buffer, data, "standard output", is_terminal=sys.stdout.isatty())
 
 
 def write_recorded(text: str) -> None:
     """Write text that was recorded to stdout; see `write_block`."""
     write_block(sys.stdout.buffer, text.encode("utf-8", "backslashreplace"))
-
-
-def copy_stream(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy recorded bytes with constant memory; see `write_block`."""
-    copy_blocks(iter(lambda: source.read(_BLOCK), b""), target)
 
 
 def copy_blocks(blocks: Iterable[bytes], target: BinaryIO) -> None:
@@ -154,29 +144,30 @@ def write_block(target: BinaryIO, block: bytes) -> None:
     On a terminal, control characters are replaced, unless the option `--raw` is given.
     """
     is_terminal = target.isatty()
-    if is_terminal and not _is_raw():
+    if is_terminal and not is_given(RAW):
         text = on_terminal(block.decode("utf-8", "backslashreplace"))
         block = text.encode("utf-8", "backslashreplace")
+    _put(target, block, "the output", is_terminal=is_terminal)
+
+
+def _put(target: BinaryIO, data: bytes, what: str, *, is_terminal: bool) -> None:
     PROGRESS_LINE.erase()
-    with _writing("the output"):
-        target.write(block)
+    with _writing(what):
+        target.write(data)
         target.flush()
-    PROGRESS_LINE.follow(block, is_terminal=is_terminal)
+    PROGRESS_LINE.follow(data, is_terminal=is_terminal)
 
 
-def _is_raw() -> bool:
-    import click  # noqa: PLC0415  only for a terminal
+def is_given(option: str) -> bool:
+    """Whether an option for all output of a command is given: `RAW` or `UTC_TIMES`."""
+    import click  # noqa: PLC0415  takes 50 ms, too slow for `exec`
 
     context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get(RAW))
+    return context is not None and bool(context.meta.get(option))
 
 
 def write_file(path: Path, pieces: Iterable[str]) -> None:
-    """Replace a file atomically with text. A device is written directly.
-
-    Raises:
-        UnavailableError: the file cannot be written.
-    """
+    """Replace a file atomically with text. A device is written directly."""
     with _writing(str(path)):
         if path.exists() and not path.is_file():
             _write_pieces(path, pieces)
@@ -217,11 +208,7 @@ class Listing(NamedTuple):
     fields: str | None
 
     def print_records(self, values: Iterable[Any], members: Members) -> bool:
-        """Print values as records and return True; return False if a table is requested.
-
-        Raises:
-            click.UsageError: the records do not have a requested field.
-        """
+        """Print values as records and return True; return False if a table is requested."""
         if not self.style and not self.fields:
             return False
         version = {"schema_version": SCHEMA_VERSION} if self.fields is None else {}
@@ -266,18 +253,25 @@ def _array(rows: Iterable[Record]) -> Iterator[str]:
 
 def _write_in_blocks(pieces: Iterable[str]) -> None:
     """Write pieces of text at constant memory. What came before an error is written."""
-    waiting: list[str] = []
+    for block in in_blocks((piece.encode("utf-8", "backslashreplace") for piece in pieces), _BLOCK):
+        write_bytes(block)
+
+
+def in_blocks(pieces: Iterable[bytes], least: int) -> Iterator[bytes]:
+    """Join pieces to blocks of at least some bytes, the last one of what came before an error."""
+    waiting: list[bytes] = []
     size = 0
     try:
         for piece in pieces:
             waiting.append(piece)
             size += len(piece)
-            if size >= _BLOCK:
-                block, waiting, size = "".join(waiting), [], 0
-                write(block)
-    finally:
-        if waiting:
-            write("".join(waiting))
+            if size >= least:
+                block, waiting, size = b"".join(waiting), [], 0
+                yield block
+    except Exception:
+        yield b"".join(waiting)
+        raise
+    yield b"".join(waiting)
 
 
 def size_of(count: int | None) -> str:
@@ -315,6 +309,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def terminal_columns() -> int:
+    """The width of the terminal."""
+    import shutil  # noqa: PLC0415  only for a terminal
+
+    return shutil.get_terminal_size().columns
+
+
 def printable(text: str) -> str:
     """Replace control characters, so that text in a line cannot control the terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
@@ -327,11 +328,7 @@ def on_terminal(text: str) -> str:
 
 @contextmanager
 def _writing(what: str) -> Generator[None]:
-    """Name the output in the error of a failed write. `BrokenPipeError` passes through.
-
-    Raises:
-        UnavailableError: the output cannot be written.
-    """
+    """Name the output in the error of a failed write. `BrokenPipeError` passes through."""
     from tooltrail.records.errors import UnavailableError  # noqa: PLC0415  `say` does not need it
 
     try:

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import click
-
 from tooltrail.cli._config_files import read_config
 from tooltrail.records import (
     InvalidRecordError,
@@ -15,27 +13,18 @@ from tooltrail.records import (
 
 
 def read_policy(path: Path, tool_name: str | None = None) -> Policy:
-    """Read a policy from a TOML file.
-
-    Args:
-        path: path of the file.
-        tool_name: name of the tool to record as a command, if any.
-
-    Raises:
-        click.UsageError: the file cannot be read, is not a policy, or assigns the tool to a family
-            other than `command`.
-    """
+    """Read a policy from a TOML file, for commands that are recorded with this tool name."""
     try:
         policy = policy_from_toml(read_config(str(path)).decode(), default_families())
     except OSError as error:
-        raise click.UsageError(f"policy {path} cannot be read: {error.strerror}") from error
+        raise InvalidRecordError(f"policy {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"policy {path} is not UTF-8") from error
+        raise InvalidRecordError(f"policy {path} is not UTF-8") from error
     except (InvalidRecordError, NotFoundError) as error:
-        raise click.UsageError(f"policy {path}: {error}") from error
+        raise InvalidRecordError(f"policy {path}: {error}") from error
     tool = None if tool_name is None else policy.tools.get(tool_name)
     if tool is not None and tool.family not in (None, "command"):
-        raise click.UsageError(
+        raise InvalidRecordError(
             f"policy {path} assigns the tool {tool_name!r} to the family {tool.family!r}, "
             "but exec records commands"
         )

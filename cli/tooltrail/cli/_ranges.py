@@ -5,50 +5,39 @@ from typing import Any, NamedTuple
 
 import click
 
-_RANGE = re.compile(r"(\d*)(:?)(\d*)", re.ASCII)
-_LONGEST = 4000
-"""Maximum characters of a range. Python parses integers of at most 4,300 digits."""
+from tooltrail.cli._times import Parsed
+
+# Python parses integers of at most 4,300 digits.
+_RANGE = re.compile(r"(\d{0,4000})(?:(:)(\d{0,4000}))?", re.ASCII)
 
 
 class Range(NamedTuple):
-    """A range from `first` to `last`; None means the end. `RangeType` says if `last` is in it."""
+    """A range from `first` to `last`; None means the end. `range_type` says if `last` is in it."""
 
     first: int
     last: int | None
 
 
-class RangeType(click.ParamType[Range]):
-    """The type of an option that accepts a range.
+def range_type(lowest: int, *, is_inclusive: bool) -> Parsed:
+    """The type of an option that accepts a range; `is_inclusive` says whether `B` is in `A:B`.
 
-    Args:
-        lowest: number of the first byte or line.
-        is_inclusive: whether `B` belongs to `A:B`.
+    `lowest` is the number of the first byte or line.
     """
 
-    name = "range"
-
-    def __init__(self, lowest: int, *, is_inclusive: bool) -> None:
-        self._lowest = lowest
-        self._is_inclusive = is_inclusive
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Range:
-        """Parse a range, or fail with a usage error."""
-        text = str(value)
+    def read(text: str) -> Range:
         found = _RANGE.fullmatch(text)
-        if found is None or text in ("", ":") or len(text) > _LONGEST:
-            self.fail(f"{text[:80]!r} is not one of A:B, A:, :B, A", param, ctx)
-        begin, colon, end = found.groups()
-        first = int(begin) if begin else self._lowest
-        if first < self._lowest:
-            self.fail(f"{text!r} begins before {self._lowest}", param, ctx)
-        if not colon:
-            return Range(first, first if self._is_inclusive else first + 1)
-        last = int(end) if end else None
+        if found is None or text in ("", ":"):
+            raise ValueError(f"{text[:80]!r} is not one of A:B, A:, :B, A")
+        first, last = int(found[1] or lowest), int(found[3]) if found[3] else None
+        if first < lowest:
+            raise ValueError(f"{text!r} begins before {lowest}")
+        if not found[2]:
+            last = first if is_inclusive else first + 1
         if last is not None and last < first:
-            self.fail(f"{text!r} ends before it begins", param, ctx)
+            raise ValueError(f"{text!r} ends before it begins")
         return Range(first, last)
+
+    return Parsed("range", read)
 
 
 class LineCount(click.IntRange):

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.short_capture import ShortCapture
-from tooltrail.cli._exec_options import Request, UsageProblem
+from tooltrail.cli._exec_options import Request
 from tooltrail.cli._output import say
 from tooltrail.cli._process import ChildExit, StreamName
 from tooltrail.journal.clock import new_id, now
@@ -69,21 +69,12 @@ class UsedPolicy(NamedTuple):
 
 
 def used_policy(request: Request) -> UsedPolicy:
-    """Read the policy file of the request, or return the default policy.
-
-    Raises:
-        UsageProblem: the file is not a policy for commands.
-    """
+    """The policy in the file of the request, or the default policy."""
     if request.policy is None:
         return UsedPolicy(default_policy_json(), None)
-    import click  # noqa: PLC0415  only for a policy in a file
+    from tooltrail.cli._policy import read_policy  # noqa: PLC0415  only for a policy in a file
 
-    from tooltrail.cli._policy import read_policy  # noqa: PLC0415
-
-    try:
-        policy = read_policy(Path(request.policy), request.tool)
-    except click.UsageError as error:
-        raise UsageProblem(error.message) from error
+    policy = read_policy(Path(request.policy), request.tool)
     return UsedPolicy(policy.to_json(), policy.stream_bytes_of(request.tool))
 
 
@@ -98,11 +89,7 @@ class Recording:
     def __init__(
         self, request: Request, spool: Path, policy: UsedPolicy, rules: RuleSet | None
     ) -> None:
-        """Prepare the recording. Writes nothing. Secrets that `rules` find are replaced.
-
-        Raises:
-            InvalidRecordError: the name of the session is too long.
-        """
+        """Prepare the recording. Writes nothing. Secrets that `rules` find are replaced."""
         self.id = new_id()
         self.end_position: Position | None = None
         self._request = request
@@ -125,11 +112,7 @@ class Recording:
         return self._owner.descriptor
 
     def start(self) -> None:
-        """Record the start of the command. The fact is acknowledged when this returns.
-
-        Raises:
-            UnavailableError: the spool cannot be written.
-        """
+        """Record the start of the command. The fact is acknowledged when this returns."""
         request, at = self._request, now()
         more = NOT_REDACTED if self._rules is None else {}
         environment, _ = self._clean("environment", environment_json(more))

@@ -11,7 +11,16 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import interruptible, progress_bar
-from tooltrail.cli._output import Listing, attributes, counted, named_store, printable, say, write
+from tooltrail.cli._output import (
+    Listing,
+    attributes,
+    counted,
+    named_store,
+    printable,
+    say,
+    terminal_columns,
+    write,
+)
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import RED, colour_of_outcome, coloured
 from tooltrail.cli._times import shown_in_list
@@ -60,12 +69,7 @@ def make_query(
     path: str | None,
     ignore_case: bool,
 ) -> Query:
-    """The query of the arguments.
-
-    Raises:
-        click.UsageError: not exactly one of the ways to search was chosen.
-        InvalidRecordError: nothing can be found by what was typed.
-    """
+    """The query of the arguments."""
     if bool(texts) + sum(one is not None for one in (regex, literal, path)) != 1:
         raise click.UsageError(
             "say what to find: either TEXT, or one of --regex, --literal, --path"
@@ -91,15 +95,8 @@ def print_hits(
     reverse: bool,
     rank: bool,
     context: int,
-    utc: bool,
 ) -> int:
-    """Search, print the hits, and return the exit code.
-
-    Raises:
-        click.UsageError: options that exclude each other.
-        UnavailableError: the store has no index for this query.
-        TooltrailError: the store cannot be read.
-    """
+    """Search, print the hits, and return the exit code."""
     if rank and (cursor or reverse or not isinstance(query, WordQuery)):
         raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
     with interruptible(), location.open() as store:
@@ -125,7 +122,7 @@ def print_hits(
             hits: Iterable[Hit] = _page(search, count, rank=rank)
             if count:  # without a limit, hits are printed when they are found, and not kept
                 hits = list(hits)
-        _print(hits, output, utc=utc)
+        _print(hits, output)
         if isinstance(hits, list) and len(hits) == count:
             more = "" if rank else f", --cursor {hits[-1].cursor} for the next"
             say(f"first {count:,} listed; -n 0 for all{more}")
@@ -165,7 +162,7 @@ def _relevance(hit: Hit) -> int:
     return sum(_WEIGHTS.get(place.name.partition(".")[0], 1) for place in hit.places)
 
 
-def _print(hits: Iterable[Hit], output: Listing, *, utc: bool) -> None:
+def _print(hits: Iterable[Hit], output: Listing) -> None:
     named = named_store()
     members: dict[str, Callable[[Hit], object]] = {
         **attributes("kind", "id", "session_id", "seq", "at", "name", "outcome", "title"),
@@ -180,17 +177,17 @@ def _print(hits: Iterable[Hit], output: Listing, *, utc: bool) -> None:
     for number, hit in enumerate(hits):
         if number == 0:
             page_output()
-        write(("\n" if number else "") + "".join(_block(hit, named, utc=utc)))
+        write(("\n" if number else "") + "".join(_block(hit, named)))
 
 
 def _of_first(name: str) -> Callable[[Hit], object]:
     return lambda hit: getattr(hit.places[0], name)
 
 
-def _block(hit: Hit, named: Sequence[str], *, utc: bool) -> Iterator[str]:
+def _block(hit: Hit, named: Sequence[str]) -> Iterator[str]:
     """The lines of a hit: the call, its places, and the commands that open them."""
     outcome = coloured(printable(hit.outcome), colour_of_outcome(hit.outcome))
-    ids, at = short_id(hit.id), shown_in_list(hit.at, utc=utc)
+    ids, at = short_id(hit.id), shown_in_list(hit.at)
     parts = [f"{ids}  {at}  {printable(hit.name)}", *([outcome] if outcome else [])]
     room = _room() - len(f"{ids}  {at}  {hit.name}  {hit.outcome}") - 2
     yield "  ".join([*parts, printable(hit.title)[: max(room, 0)]]).rstrip() + "\n"
@@ -240,11 +237,7 @@ def _cut(line: str) -> str:
 
 def _room() -> int:
     """The columns of the terminal; without one, what a place keeps of a line."""
-    if not sys.stdout.isatty():
-        return MOST_CHARS + _INDENT
-    import shutil  # noqa: PLC0415  only for a terminal
-
-    return shutil.get_terminal_size().columns
+    return terminal_columns() if sys.stdout.isatty() else MOST_CHARS + _INDENT
 
 
 def _report(store: Store, search: Search) -> int:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tooltrail.cli._call_diff import Absent, members_of, values_of, visible
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._line_diff import matching_blocks
+from tooltrail.cli._line_diff import aligned, matching_blocks
 from tooltrail.cli._output import print_array, write
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import GREEN, RED, YELLOW, coloured
@@ -47,8 +47,8 @@ def print_session_diff(
     sides = ([_Call.of(one) for one in calls_of(reader, side.id)] for side in (before, after))
     records = [_record(*pair) for pair in _pairs(*sides)]
     counts = Counter(str(one["result"]) for one in records)
-    is_damaged, is_incomplete = not counts.keys().isdisjoint(_DIFFERENT), "unknown" in counts
-    code = ExitCode.of_damage(is_damaged=is_damaged, is_incomplete=is_incomplete)
+    different = counts.keys() & _DIFFERENT.keys()
+    code = ExitCode.of_damage(is_damaged=different, is_incomplete="unknown" in counts)
     if as_json:
         print_array(records)
         return code
@@ -64,14 +64,9 @@ def print_session_diff(
 def _pairs(
     before: Sequence[_Call], after: Sequence[_Call]
 ) -> Iterator[tuple[_Call | None, _Call | None]]:
-    i = j = 0
     identities = ([one.identity for one in side] for side in (before, after))
     blocks = matching_blocks(*identities, is_end=True)
-    for to_i, to_j, size in [*blocks, (len(before), len(after), 0)]:
-        yield from ((one, None) for one in before[i:to_i])
-        yield from ((None, one) for one in after[j:to_j])
-        i, j = to_i + size, to_j + size
-        yield from zip(before[to_i:i], after[to_j:j], strict=True)
+    return aligned(before, after, [*blocks, (len(before), len(after), 0)])
 
 
 def _record(before: _Call | None, after: _Call | None) -> Mapping[str, Any]:

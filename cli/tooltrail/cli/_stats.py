@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from tooltrail.cli._output import Members, attributes, duration_of, size_of
-from tooltrail.cli._tables import PLAIN, RED, print_table
+from tooltrail.cli._output import Members, attributes, duration_of, size_of, terminal_columns
+from tooltrail.cli._tables import PLAIN, RED, Colours, print_table
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.ids import short_id
 
@@ -26,7 +26,6 @@ ON_DEMAND: Final = ("shown_bytes", "cut_bytes", "stored_bytes", "duplicate_count
 """The numbers that are read with the surfaces of the calls."""
 
 _Format = Callable[[Any], str]
-_Colours = Mapping[str, Callable[[str], int]]
 
 
 def _number(count: int | None) -> str:
@@ -85,18 +84,12 @@ def print_statistics(
     found: Sequence[CallStatistics],
     by: Sequence[str],
     daily: Sequence[CallStatistics],
-    *,
-    utc: bool,
 ) -> None:
-    """Print a table, with bars and trends on a terminal.
+    """Print the groups as a table, with bars and trends on a terminal.
 
-    Args:
-        found: the groups, in order.
-        by: by what they are grouped.
-        daily: the same calls by group and day, for the trends; may be empty.
-        utc: whether to show times in UTC.
+    `daily` has the same calls by group and day, for the trends; it may be empty.
     """
-    table = {name.upper(): [_name(one.group[name], utc) for one in found] for name in by}
+    table = {name.upper(): [_name(one.group[name]) for one in found] for name in by}
     for column, (field, spelled) in COLUMNS.items():
         values = [getattr(one, field) for one in found]
         is_unknown = all(one is None for one in values) and (found or field in ON_DEMAND)
@@ -111,15 +104,13 @@ def print_statistics(
     if sys.stdout.isatty():
         _narrow(table)
     right = [name.upper() for name in COLUMNS]
-    colours: _Colours = {"FAILED": lambda cell: PLAIN if cell == "0" else RED}
+    colours: Colours = {"FAILED": lambda cell: PLAIN if cell == "0" else RED}
     print_table([*table], zip(*table.values(), strict=True), right=right, colours=colours)
 
 
 def _narrow(table: dict[str, list[str]]) -> None:
     """Remove columns until the table fits the terminal; long names are cut before that."""
-    import shutil  # noqa: PLC0415  only for a terminal
-
-    room = shutil.get_terminal_size().columns
+    room = terminal_columns()
     for name in _LEAST:
         widths = (
             min(max(map(len, [header, *cells])), _CELL) + 2 for header, cells in table.items()
@@ -129,11 +120,11 @@ def _narrow(table: dict[str, list[str]]) -> None:
         table.pop(name, None)
 
 
-def _name(value: object, utc: bool) -> str:
+def _name(value: object) -> str:
     if isinstance(value, UUID):
         return short_id(value)
     if isinstance(value, datetime):
-        return shown_in_list(value, utc=utc)
+        return shown_in_list(value)
     return "(none)" if value is None else str(value)
 
 

@@ -31,17 +31,17 @@ _LISTED: Final = 5
 """Maximum number of rejected facts in the warning."""
 
 
+_COUNTS: Final = {
+    "lossy_count": "lossy_invocations",
+    "body_count": "bodies",
+    "artifact_count": "artifacts",
+}
+"""The members of `StoreCounts` that have another name in JSON."""
+
+
 def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
-    """Read all members that `--json` prints.
-
-    Args:
-        store: the open store.
-        with_bodies: whether to also count the bodies, which reads all of them.
-
-    Raises:
-        TooltrailError: the store cannot be read.
-    """
-    counts = store.reader.counts(with_bodies=with_bodies)
+    """Read all members that `--json` prints. Counting the bodies reads all of them."""
+    counts = asdict(store.reader.counts(with_bodies=with_bodies))
     info, lag = store.info, store.lag
     return {
         "database": str(store.database.target),
@@ -53,17 +53,7 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
         "store_id": info.id,
         "created_at": info.created_at,
         "not_ingested": None if lag is None else str(lag),
-        "sessions": counts.sessions,
-        "invocations": counts.invocations,
-        "produced_bytes": counts.produced_bytes,
-        "lost_bytes": counts.lost_bytes,
-        "lossy_invocations": counts.lossy_count,
-        "bodies": counts.body_count,
-        "body_bytes": counts.body_bytes,
-        "body_stored_bytes": counts.body_stored_bytes,
-        "artifacts": counts.artifact_count,
-        "artifact_bytes": counts.artifact_bytes,
-        "artifact_stored_bytes": counts.artifact_stored_bytes,
+        **{_COUNTS.get(name, name): value for name, value in counts.items()},
         "database_bytes": _database_size(store),
         "spool_bytes": _folder_size(store.spool),
         "index": index_record(store),
@@ -78,7 +68,7 @@ def _not_redacted(store: Store) -> int:
     return sum(NOT_REDACTED.items() <= json.loads(one.environment).items() for one in newest)
 
 
-def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
+def lines_of(status: dict[str, Any]) -> Iterator[str]:
     """The status as lines of text."""
     outcomes: dict[str, int] = status["invocations"]
     by_outcome = ", ".join(f"{count:,} {kind}" for kind, count in sorted(outcomes.items()))
@@ -88,7 +78,7 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     newest = counted(min(status["sessions"], _NEWEST), "session")
     off = f"off in {status['not_redacted_sessions']:,} of the newest {newest}"
     yield f"redaction    {status['redaction_rules']} rules; {off}"
-    yield f"created      {shown(status['created_at'], utc=utc)}"
+    yield f"created      {shown(status['created_at'])}"
     yield f"sessions     {status['sessions']:,}"
     yield f"invocations  {sum(outcomes.values()):,}{f' ({by_outcome})' if outcomes else ''}"
     yield f"produced     {size_of(status['produced_bytes'])}{_lost(status)}"
@@ -100,7 +90,7 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield f"index        {index_line(status['index'])}"
 
 
-def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
+def warnings_of(status: dict[str, Any]) -> Iterator[str]:
     """The warnings, one per condition that needs attention."""
     engine, _, version = status["engine"].partition(" ")
     if engine == "SQLite" and tuple(map(int, version.split("."))) < _SAFE_SQLITE:
@@ -118,7 +108,7 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         yield f"the artifact root is unavailable: {printable(reason)}"
     if found["pending_count"]:
         waiting = counted(found["pending_count"], "artifact")
-        since = shown(found["pending"][0]["noticed_at"], utc=utc)
+        since = shown(found["pending"][0]["noticed_at"])
         size = size_of(found["pending_bytes"])
         yield f"{waiting} ({size}) waiting for the artifact root, the oldest since {since}"
     yield from _rejections(found)

@@ -44,7 +44,7 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
     }
 
 
-def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
+def describe(detail: InvocationDetail, reader: Reader) -> str:
     """The overview that `show` prints: what the model saw, what was cut, and where the rest is.
 
     Control characters of the output are replaced.
@@ -52,7 +52,7 @@ def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
     return "".join(
         f"{_visible(line)}\n"
         for part in (
-            _facts(detail, utc),
+            _facts(detail),
             _receipt(detail),
             _omissions(detail),
             _complete(detail, reader),
@@ -62,7 +62,7 @@ def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
     )
 
 
-def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
+def _facts(detail: InvocationDetail) -> Iterator[str]:
     summary = detail.summary
     yield f"invocation {summary.id}"
     yield f"session    {summary.session_id}#{summary.seq}"
@@ -75,7 +75,7 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
     if summary.error_kind is not None:
         yield f"error      {summary.error_kind}: {_error_of(detail)}"
     took = duration_of(summary.duration_ms)
-    yield f"started    {shown(summary.started_at, utc=utc)}{f', took {took}' if took else ''}"
+    yield f"started    {shown(summary.started_at)}{f', took {took}' if took else ''}"
     if where := _where(detail):
         yield f"where      {where}"
     if detail.source is not None:

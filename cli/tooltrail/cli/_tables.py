@@ -3,8 +3,9 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from tooltrail.cli._output import printable, write
+from tooltrail.cli._output import Listing, Members, printable, terminal_columns, write
 from tooltrail.cli._pager import page_output
 
 _GAP = 2
@@ -17,25 +18,45 @@ PLAIN, BOLD, RED, GREEN, YELLOW, CYAN = 0, 1, 31, 32, 33, 36
 """Styles and colours as numbers of ECMA-48."""
 
 
+Columns = Mapping[str, Callable[[Any], str]]
+"""The names of the columns of a table, and a function per column that makes a cell of a value."""
+
+Colours = Mapping[str, Callable[[str], int]]
+"""The colour of a cell by its text, for each column that has colours; see `coloured`."""
+
+_NO_COLOURS: Colours = {}
+
+
+def print_list(
+    values: Iterable[Any],
+    output: Listing,
+    members: Members,
+    columns: Columns,
+    *,
+    right: Sequence[str] = (),
+    colours: Colours = _NO_COLOURS,
+) -> None:
+    """Print values in the requested style, or as a table; see `print_table`."""
+    if not output.print_records(values, members):
+        rows = ([cell(one) for cell in columns.values()] for one in values)
+        print_table([*columns], rows, right=right, colours=colours)
+
+
 def print_table(
     header: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
     right: Sequence[str] = (),
-    colours: Mapping[str, Callable[[str], int]] = {},
+    colours: Colours = _NO_COLOURS,
 ) -> None:
     """Print a table of aligned columns. On a narrow terminal, the widest columns are cut.
 
-    Args:
-        header: names of the columns.
-        rows: cells of each row.
-        right: names of the columns that are aligned to the right.
-        colours: the colour of a cell by its text, for each column that has colours; see `coloured`.
+    `right` are the names of the columns that are aligned to the right.
     """
     table = [header, *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(_cells, column)) for column in zip(*table, strict=True)]
     if sys.stdout.isatty():
-        _fit(widths, _terminal_columns() - _GAP * (len(widths) - 1))
+        _fit(widths, terminal_columns() - _GAP * (len(widths) - 1))
         page_output()
     gap = " " * _GAP
     lines = (
@@ -84,12 +105,6 @@ def _aligned(cell: str, width: int, *, to_right: bool) -> str:
     if "/" in cell and " " not in cell:
         return "…" + set_cell_size(cell[::-1], width - 1)[::-1]
     return set_cell_size(cell, width - 1) + "…"
-
-
-def _terminal_columns() -> int:
-    import shutil  # noqa: PLC0415  only for a terminal
-
-    return shutil.get_terminal_size().columns
 
 
 def _cells(text: str) -> int:

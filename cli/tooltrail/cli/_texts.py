@@ -5,7 +5,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -40,14 +40,7 @@ _BLOCK = 1 << 20
 
 
 def find(store: Store, name: str) -> UUID | str:
-    """The id of the invocation with a name, or the path of the artifact.
-
-    Raises:
-        AmbiguousNameError: the name fits several.
-        NotFoundError: the name fits nothing.
-        PathEscapeError: the path leaves the artifact root.
-        TooltrailError: the store cannot be read.
-    """
+    """The id of the invocation with a name, or the path of the artifact."""
     if name.startswith(("sha256:", "sha256/")):
         return find_artifact(store, name)
     invocation, problem = _invocation(store, name)
@@ -137,16 +130,7 @@ class Text(NamedTuple):
 def texts_of(
     store: Store, name: str, role: str | None
 ) -> tuple[list[Text], InvocationDetail | None]:
-    """The artifact with a name, or the streams of the invocation with a name, and that invocation.
-
-    Args:
-        store: the open store.
-        name: name of the artifact or the invocation.
-        role: the role of the only stream; None for all but `order`.
-
-    Raises:
-        TooltrailError: the name is unknown, there is no such stream, or the store cannot be read.
-    """
+    """The artifact with a name, or the streams of an invocation and the invocation itself."""
     found = find(store, name)
     if isinstance(found, str):
         size = next((one.size for one in store.reader.artifacts(beginning=found)), None)
@@ -157,11 +141,7 @@ def texts_of(
 
 
 def streams_of(store: Store, detail: InvocationDetail, role: str | None) -> list[Text]:
-    """The streams of an invocation that ended, or that still runs; see `texts_of`.
-
-    Raises:
-        NotFoundError: there is no such stream.
-    """
+    """The streams of an invocation that ended, or that still runs; see `texts_of`."""
     name = str(detail.summary.id)
     if detail.summary.state == "started":
         folder = store.spool / name
@@ -176,16 +156,14 @@ def streams_of(store: Store, detail: InvocationDetail, role: str | None) -> list
     return [one for one in texts if wanted(one.role, role)]
 
 
-def print_output(store: Store, detail: InvocationDetail, role: str | None) -> int:
-    """Print an output, or one stream of it, and return the exit code.
+def print_output(
+    store: Store, texts: Sequence[Text], detail: InvocationDetail | None, role: str | None
+) -> int:
+    """Print the texts of an artifact or an invocation, see `texts_of`; return the exit code.
 
     A failure without streams is printed as its envelope.
-
-    Raises:
-        NotFoundError: there is no such stream.
     """
-    texts = streams_of(store, detail, role)
-    if not detail.streams and role is None and detail.complete_json:
+    if detail is not None and not detail.streams and role is None and detail.complete_json:
         write_block(sys.stdout.buffer, detail.complete_json.encode("utf-8", "surrogatepass"))
     for text in texts:
         with text.open() as blocks:
@@ -194,13 +172,7 @@ def print_output(store: Store, detail: InvocationDetail, role: str | None) -> in
 
 
 def say_incomplete(store: Store, detail: InvocationDetail | None, role: str | None = None) -> int:
-    """Say which bytes of an output are missing, and return the exit code.
-
-    Args:
-        store: the open store.
-        detail: the invocation; None for an artifact.
-        role: the role of the only stream that was asked for.
-    """
+    """Say which bytes of an output are missing, and return the exit code."""
     if detail is None:
         return ExitCode.OK
     if detail.complete_json is None:
@@ -262,11 +234,7 @@ def _blocks(source: BinaryIO) -> Iterator[bytes]:
 
 @contextmanager
 def reader_of(blocks: Iterable[bytes]) -> Generator[ArtifactReader]:
-    """A reader of bytes that are no artifact: they are copied to a temporary one.
-
-    Raises:
-        UnavailableError: the disk has no room for them.
-    """
+    """A reader of bytes that are no artifact: they are copied to a temporary one."""
     with TemporaryDirectory(prefix="tooltrail-") as folder:
         with Capture("text", Path(folder) / "text.zst", edge_bytes=0) as capture:
             for block in blocks:

@@ -1,34 +1,40 @@
-"""Times on the command line: RFC 3339, a date, `2h`, `3d`, `yesterday`."""
+"""Times and signals on the command line: RFC 3339, a date, `2h`, `yesterday`; `SIGKILL`, `9`."""
 
 import re
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any
 
 import click
+
+from tooltrail.cli._output import UTC_TIMES, is_given
 
 _AGO = re.compile(r"(\d{1,9})\s*([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST = timedelta(days=36_500)
 
 
-class Time(click.ParamType[Any]):
-    """The type of an option that `read` parses. Other text is a usage error: it is not `what`."""
+class Parsed(click.ParamType[Any]):
+    """The type of an option that `read` parses. Other text is a usage error: it is not `what`.
 
-    def __init__(self, name: str, read: Callable[[str], object], what: str) -> None:
+    Without `what`, the error of `read` is the message.
+    """
+
+    def __init__(self, name: str, read: Callable[[str], object], what: str = "") -> None:
         self.name = name
-        self._read = read
-        self._what = what
+        self.read = read
+        self.what = what
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> object:
-        """Parse a time, or fail with a usage error."""
+        """Parse the text, or fail with a usage error."""
         try:
-            return self._read(str(value))
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is not {self._what}", param, ctx)
+            return self.read(str(value))
+        except (ValueError, OverflowError) as error:
+            message = f"{value!r} is not {self.what}" if self.what else str(error)
+            self.fail(message, param, ctx)
 
 
 def parse_duration(text: str) -> timedelta:
@@ -77,31 +83,50 @@ def parse_moment(text: str, now: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
-def shown(moment: datetime | None, *, utc: bool) -> str:
-    """Format a time to the second; an empty string for None."""
+def parse_signal(text: str) -> int:
+    """The number of a signal that is given as `9`, `KILL` or `SIGKILL`; `ValueError` if unknown."""
+    from signal import Signals  # noqa: PLC0415  few commands need it
+
+    if text.isdecimal() and 1 <= int(text) <= 128:
+        return int(text)
+    name = f"SIG{text.upper().removeprefix('SIG')}"
+    if name not in Signals.__members__:
+        raise ValueError(text)
+    return Signals[name].value
+
+
+def shown_zone() -> tzinfo | None:
+    """The zone in which times are shown: UTC with `--utc`, else None for the local zone."""
+    return UTC if is_given(UTC_TIMES) else None
+
+
+def shown(moment: datetime | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Format a time to the second in the shown zone; an empty string for None."""
     if moment is None:
         return ""
-    if utc:
-        return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    zone = shown_zone()
+    return moment.astimezone(zone).strftime(form) + ("Z" if zone else "")
 
 
-def shown_in_list(moment: datetime, *, utc: bool) -> str:
+def shown_in_list(moment: datetime | None) -> str:
     """Format a time for a row of a list: short on a terminal, without today's date or this year."""
-    if not sys.stdout.isatty():
-        return shown(moment, utc=utc)
-    zone = UTC if utc else None
+    if moment is None or not sys.stdout.isatty():
+        return shown(moment)
+    zone = shown_zone()
     at, now = moment.astimezone(zone), datetime.now(UTC).astimezone(zone)
     form = "%H:%M:%S" if at.date() == now.date() else "%b %d %H:%M"
-    return at.strftime(form if at.year == now.year else "%Y-%m-%d") + ("Z" if utc else "")
+    return shown(moment, form if at.year == now.year else "%Y-%m-%d")
 
 
-MOMENT = Time(
+MOMENT = Parsed(
     "time",
     lambda text: parse_moment(text, datetime.now().astimezone()),
     "RFC 3339, a date, 2h, 3d, today or yesterday",
 )
 """A point in time. Without a zone, local time; for a date or a day, its first moment."""
 
-DURATION = Time("duration", parse_duration, "a duration such as 30s, 15m, 24h, 7d, 2w")
+DURATION = Parsed("duration", parse_duration, "a duration such as 30s, 15m, 24h, 7d, 2w")
 """A length of time, with the same units as the relative times of `MOMENT`."""
+
+SIGNAL = Parsed("signal", parse_signal, "a signal such as SIGKILL, or its number")
+"""The number of a signal."""

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,9 +12,8 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._export_options import (
     PROVIDERS,
     STDOUT,
+    print_export,
     refuse_same_file,
-    say_differences,
-    write_report,
 )
 from tooltrail.cli._output import on_terminal, say, write, write_file
 from tooltrail.cli._pager import page_output
@@ -29,21 +28,7 @@ STYLES = ("text", "markdown", "json", "jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Transcribing:
-    """The document to print, and its destination.
-
-    Attributes:
-        style: name of the format.
-        tokens: maximum tokens of the document; None for no limit.
-        is_exact: print only the bytes that providers sent.
-        output: file of the document; None for standard output.
-        strict: print nothing if the export would differ from the record.
-        as_seen: mark results without a receipt as unknown.
-        ids: how to export calls without ids.
-        unanswered: how to export calls without results.
-        text_family: text format of calls that the format cannot represent.
-        provider: target provider of the export.
-        report: file for the report of the export.
-    """
+    """The document to print, and its destination: the options of `tooltrail transcript`."""
 
     style: str
     tokens: int | None
@@ -58,11 +43,7 @@ class Transcribing:
     report: Path | None
 
     def refuse_contradictions(self) -> None:
-        """Refuse options that cannot be combined.
-
-        Raises:
-            click.UsageError: such options are given.
-        """
+        """Refuse options that cannot be combined."""
         if self.style not in PROVIDERS:
             self._refuse_export_options()
         if self.as_seen and self.unanswered:
@@ -86,12 +67,7 @@ class Transcribing:
                 raise click.UsageError(f"{flag} needs the format of a provider: {formats}")
 
     def answer(self, transcript: "Transcript", compaction_chars: int | None) -> ExitCode:
-        """Print the document, and return the exit code.
-
-        Args:
-            transcript: what to print.
-            compaction_chars: budget of one compacted result, if a policy says it.
-        """
+        """Print the document, and return the exit code; a policy may say the budget of a result."""
         from tooltrail.transcripts.formats import FORMATS  # noqa: PLC0415  not for --help
 
         if self.is_exact:
@@ -116,7 +92,10 @@ class Transcribing:
                 )
                 code = ExitCode.INCOMPLETE
         if self.style in PROVIDERS:
-            return self._export(transcript) or code
+            from tooltrail.transcripts import export_transcript  # noqa: PLC0415  not for --help
+
+            export = export_transcript(transcript, self.style, self._policy())
+            return print_export(export, self._print, self.report, strict=self.strict) or code
         self._print(FORMATS[self.style](transcript))
         return code
 
@@ -125,7 +104,7 @@ class Transcribing:
 
         if self.style not in PROVIDERS:
             return FORMATS[self.style]
-        return provider_writer(self.style, replace(self._policy(), strict=False))
+        return provider_writer(self.style, self._policy())
 
     def _policy(self) -> "ExportPolicy":
         """How what the format cannot carry is written."""
@@ -133,28 +112,11 @@ class Transcribing:
 
         default = DEFAULT_EXPORT_POLICY
         return ExportPolicy(
-            strict=self.strict,
             ids=self.ids or default.ids,
             unanswered="unknown" if self.as_seen else self.unanswered or default.unanswered,
             text_family=self.text_family or default.text_family,
             provider=self.provider,
         )
-
-    def _export(self, transcript: "Transcript") -> ExitCode:
-        from tooltrail.transcripts import export_transcript, write_export  # noqa: PLC0415  as above
-        from tooltrail.wire import ExportRefusedError  # noqa: PLC0415  as above
-
-        try:
-            export = export_transcript(transcript, self.style, self._policy())
-        except ExportRefusedError as refusal:
-            write_report(refusal.report, self.report)
-            say_differences(refusal.report, self.report)
-            say(f"tooltrail: {refusal}")
-            return ExitCode.DAMAGED
-        write_report(export.report, self.report)
-        self._print(write_export(export))
-        say_differences(export.report, self.report)
-        return ExitCode.OK
 
     @property
     def _file(self) -> Path | None:

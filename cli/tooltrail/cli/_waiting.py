@@ -19,12 +19,6 @@ def wait_for_more(seconds: float) -> None:
 
     Detects a pipe or a socket whose other end is closed, and a terminal that was closed. A closed
     network connection is detected only at the next write.
-
-    Args:
-        seconds: maximum seconds to wait.
-
-    Raises:
-        BrokenPipeError: the reader is gone.
     """
     fd = _standard_output()
     if fd is None:

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from tooltrail.cli._output import printable
-from tooltrail.cli._times import parse_moment
+from tooltrail.cli._times import SIGNAL, parse_moment, parse_signal
 from tooltrail.store.expressions import (
     COLUMNS,
     DOCUMENTS,
@@ -227,13 +227,6 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _signal(text: str) -> int:
-    from signal import Signals  # noqa: PLC0415  few conditions need it
-
-    is_number = _INTEGER.fullmatch(text)
-    return int(text) if is_number else Signals[f"SIG{text.upper().removeprefix('SIG')}"].value
-
-
 def _amount(units: Mapping[str, int]) -> Callable[[str], Value]:
     def read(text: str) -> Value:
         found = _AMOUNT.fullmatch(text.replace(" ", ""))
@@ -265,7 +258,7 @@ _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
     "outcome": _one_of(dict(zip(OUTCOMES, OUTCOMES, strict=True))),
     "flag": _one_of({"true": True, "false": False}),
     "integer": (_integer, "an integer"),
-    "signal": (_signal, "a signal such as SIGKILL, or its number"),
+    "signal": (parse_signal, SIGNAL.what),
     "duration": (_amount(_DURATIONS), "a duration such as 200ms, 30s, 5m or 1.5h"),
     "size": (_amount(_SIZES), "a size such as 512, 10kB, 10MB or 1GiB"),
     "time": (

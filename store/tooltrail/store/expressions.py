@@ -49,8 +49,11 @@ ORDERS: Final = ("<", "<=", ">", ">=")
 PRESENT: Final = "is"
 """The operator of a comparison without a value: whether there is a value at all."""
 
-_TEXT: Final = ("=", "!=", "~", PRESENT)
-_NUMBER: Final = ("=", "!=", *ORDERS, PRESENT)
+_OPERATORS: Final = {
+    "text": ("=", "!=", "~", PRESENT),
+    **dict.fromkeys(("session", "state", "outcome", "flag"), ("=", "!=")),
+}
+"""The operators of a kind, where they are not those of a number."""
 
 _MOST_PARTS: Final = 500
 _MOST_LEVELS: Final = 50
@@ -121,15 +124,9 @@ def operators_of(name: str) -> tuple[str, ...]:
     """The operators that a name accepts; none for an unknown name."""
     if name in DOCUMENTS:
         return ("=", "!=", *ORDERS, "~", PRESENT)
-    match COLUMNS.get(name, "text" if name in ENVIRONMENT else None):
-        case None:
-            return ()
-        case "text":
-            return _TEXT
-        case "session" | "state" | "outcome" | "flag":
-            return ("=", "!=")
-        case _:
-            return _NUMBER
+    if name not in COLUMNS and name not in ENVIRONMENT:
+        return ()
+    return _OPERATORS.get(COLUMNS.get(name, "text"), ("=", "!=", *ORDERS, PRESENT))
 
 
 def check_size(expression: Expression) -> None:

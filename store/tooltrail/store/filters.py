@@ -22,6 +22,18 @@ OUTCOMES = ("ok", "running", "unfinished", *FAILED)
 """Every outcome: `exit` is a command with another exit status than 0, `signal` one that a signal
 ended, `error` a tool that failed, `unfinished` an imported call without a result."""
 
+COLUMN_OF = {
+    "exit_statuses": "exit_status",
+    "error_kinds": "error_kind",
+    "outcomes": "outcome",
+    "states": "state",
+    "tools": "tool",
+    "families": "family",
+    "agents": "agent",
+    "signals": "signal",
+}
+"""The column that a list of a filter compares, as `expressions` names the column."""
+
 MOST_VALUES = 30_000
 """Most values of one filter. An SQLite statement accepts 32,766, including invocation keys."""
 

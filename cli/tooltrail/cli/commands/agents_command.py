@@ -10,8 +10,8 @@ from tooltrail.cli._agent_options import Endpoint, endpoint_options
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, printable, say
-from tooltrail.cli._tables import print_table
+from tooltrail.cli._output import Listing, counted, printable, say
+from tooltrail.cli._tables import print_list
 from tooltrail.cli._times import MOMENT
 
 
@@ -38,12 +38,10 @@ def check(*, paths: tuple[Path, ...], strict: bool, output: Listing) -> ExitCode
     In the root of a project, the files .kb/agents/**/agent.yml are checked. Each problem is printed
     with its file, line and path. Exits with 1 if there is a problem.
     """
-    from tooltrail.cli._agent_checks import CHECK_MEMBERS, check_paths, check_rows
+    from tooltrail.cli._agent_lists import CHECK_COLUMNS, CHECK_MEMBERS, check_paths
 
     checked = check_paths(paths, strict=strict)
-    if not output.print_records(checked, CHECK_MEMBERS):
-        header = ("FILE", "AGENT", "VERSION", "TIERS", "TOOLS", "RESULT", "VERDICT")
-        print_table(header, check_rows(checked))
+    print_list(checked, output, CHECK_MEMBERS, CHECK_COLUMNS)
     for one in checked:
         for problem in one.problems:
             say(printable(str(problem)))
@@ -91,7 +89,7 @@ def run(
     Exits with 4 if the agent returned no result.
     """
     from tooltrail.agents import run_agent
-    from tooltrail.cli._agent_checks import load_config
+    from tooltrail.cli._agent_lists import load_config
     from tooltrail.cli._agent_running import (
         print_run,
         run_until_signal,
@@ -149,7 +147,7 @@ def stats(
     from datetime import UTC
 
     from tooltrail.agents import agent_statistics
-    from tooltrail.cli._agent_statistics import STATISTICS_MEMBERS, print_statistics
+    from tooltrail.cli._agent_lists import STATISTICS_MEMBERS, print_statistics
 
     with location.open() as store:
         now = datetime.now(UTC)
@@ -163,16 +161,14 @@ def stats(
 @click.option("--agent", metavar="ID", help="Only this agent.")
 @output_options
 @time_option
-def ls(*, location: Location, agent: str | None, output: Listing, utc: bool) -> None:
+def ls(*, location: Location, agent: str | None, output: Listing) -> None:
     """List the recorded versions of agents. The versions of one agent are listed oldest first."""
-    from tooltrail.cli._agent_schemas import VERSION_MEMBERS, version_rows
+    from tooltrail.cli._agent_lists import VERSION_COLUMNS, VERSION_MEMBERS
     from tooltrail.store import agent_versions
 
     with location.open() as store:
         found = agent_versions(store.reader, agent)
-    if not output.print_records(found, VERSION_MEMBERS):
-        header = ("VERSION", "AGENT", "CALLED", "SCHEMA", "FIRST RUN")
-        print_table(header, version_rows(found, utc=utc))
+    print_list(found, output, VERSION_MEMBERS, VERSION_COLUMNS)
 
 
 @command.command("diff")
@@ -187,10 +183,13 @@ def diff(*, location: Location, old: str, new: str, stored: bool, output: Listin
     OLD and NEW are files, folders, or digests of recorded versions. Exits with 1 if a result that
     was valid for OLD may be invalid for NEW.
     """
-    from tooltrail.cli._agent_schemas import CHANGE_MEMBERS, Comparison, change_rows
+    from tooltrail.cli._agent_lists import CHANGE_COLUMNS, CHANGE_MEMBERS, compare_agents
 
-    compared = Comparison.of(old, new, location, stored=stored)
-    if not output.print_records(compared.changes, CHANGE_MEMBERS):
-        print_table(("EFFECT", "CHANGE", "FIELD", "WHAT"), change_rows(compared))
-    compared.say_stored()
-    return ExitCode.DAMAGED if compared.is_breaking else ExitCode.OK
+    changes, refused, count = compare_agents(old, new, location, stored=stored)
+    print_list(changes, output, CHANGE_MEMBERS, CHANGE_COLUMNS)
+    if stored:
+        say(f"{counted(count, 'recorded result')}, {len(refused):,} refused")
+    for invocation in refused:
+        say(f"refused: {invocation}")
+    is_breaking = bool(refused) or any(one.effect == "breaking" for one in changes)
+    return ExitCode.DAMAGED if is_breaking else ExitCode.OK

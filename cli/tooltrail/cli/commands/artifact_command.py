@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any, Final
 
 import click
 
@@ -27,13 +28,10 @@ from tooltrail.cli._output import (
     size_of,
     write,
 )
-from tooltrail.cli._ranges import LineCount, Range, RangeType
-from tooltrail.cli._tables import print_table
+from tooltrail.cli._ranges import LineCount, Range, range_type
+from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
-
-if TYPE_CHECKING:
-    from tooltrail.store import ArtifactView
 
 NUMBER = click.IntRange(min=0)
 LINES = LineCount(min=0)
@@ -47,6 +45,13 @@ GREP_HELP = (
     "PATTERN is a regular expression of Python's `re` over bytes. Exits with 3 if no line matches."
 )
 
+_COLUMNS: Final[Columns] = {
+    "SIZE": lambda view: size_of(view.size),
+    "STORED": lambda view: size_of(view.stored_size),
+    "LINES": lambda view: f"{view.line_count:,}",
+    "CREATED": lambda view: shown(view.created_at),
+    "PATH": attrgetter("path"),
+}
 
 stream_option = click.option(
     "--stream", "role", metavar="ROLE", help="Only this stream of an invocation, on stdout."
@@ -77,7 +82,6 @@ def ls(
     count: int,
     cursor: str | None,
     output: Listing,
-    utc: bool,
 ) -> None:
     """List artifacts by path."""
     from tooltrail.store import ArtifactView
@@ -93,19 +97,8 @@ def ls(
     if count and len(views) > count:
         views = views[:count]
         say(f"{count:,} listed; --cursor {views[-1].path} for the next")
-    if not output.print_records(views, attributes(*ArtifactView.__slots__)):
-        header = ("SIZE", "STORED", "LINES", "CREATED", "PATH")
-        print_table(header, [_row(view, utc) for view in views], right=header[:3])
-
-
-def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
-    return (
-        size_of(view.size),
-        size_of(view.stored_size),
-        f"{view.line_count:,}",
-        shown(view.created_at, utc=utc),
-        view.path,
-    )
+    numbers = ("SIZE", "STORED", "LINES")
+    print_list(views, output, attributes(*ArtifactView.__slots__), _COLUMNS, right=numbers)
 
 
 @command.command(epilog=f"{NAME_HELP} {STDERR_HELP}")
@@ -114,13 +107,13 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
 @click.option(
     "--bytes",
     "part",
-    type=RangeType(0, is_inclusive=False),
+    type=range_type(0, is_inclusive=False),
     metavar="A:B",
     help="Bytes from A up to, but not including, B, counted from 0. Also A:, :B, and A alone.",
 )
 @click.option(
     "--lines",
-    type=RangeType(1, is_inclusive=True),
+    type=range_type(1, is_inclusive=True),
     metavar="A:B",
     help="Lines from A to B, both included, counted from 1. Also A:, :B, and A alone.",
 )
@@ -137,20 +130,13 @@ def cat(
     first, last = part or (0, None)
     with location.open() as store:
         texts, detail = texts_of(store, name, role)
-        if detail is not None and not (part or lines):
-            return print_output(store, detail, role)
+        if not (part or lines):
+            return print_output(store, texts, detail, role)
         for text in texts:
-            target = target_of(text.role, role)
-            if not (part or lines):
-                with text.open() as blocks:
-                    copy_blocks(blocks, target)
-                continue
             with text.reader() as reader:
                 reader.check()
-                copy_blocks(
-                    reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last),
-                    target,
-                )
+                blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last)
+                copy_blocks(blocks, target_of(text.role, role))
         return say_incomplete(store, detail, role)
 
 
@@ -261,7 +247,7 @@ def grep(
 @click.argument("path")
 @json_option
 @time_option
-def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
+def stat(location: Location, path: str, as_json: bool) -> None:
     """Print the digest and the sizes of an artifact, and the records that refer to it."""
     from tooltrail.cli._artifacts import fact_lines, facts_of, find_artifact
 
@@ -270,7 +256,7 @@ def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
     if as_json:
         print_array([facts])
         return
-    for line in fact_lines(facts, utc=utc):
+    for line in fact_lines(facts):
         write(f"{line}\n")
 
 

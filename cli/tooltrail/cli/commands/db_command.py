@@ -105,12 +105,12 @@ def backup(location: Location, as_json: bool, target: str) -> None:
     """
     from dataclasses import asdict
 
-    from tooltrail.cli._long_commands import interruptible_between_steps, share_bar
+    from tooltrail.cli._long_commands import interruptible, share_bar
     from tooltrail.store import back_up_store
 
     if not target:
         raise click.UsageError("TARGET is empty; name a file")
-    with interruptible_between_steps() as check, share_bar("copying") as update:
+    with interruptible(between_steps=True) as check, share_bar("copying") as update:
 
         def report(done: int, of: int) -> None:
             update(done, of)

@@ -1,13 +1,21 @@
 """`tooltrail gc`: delete stored objects that no record refers to."""
 
+from __future__ import annotations
+
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tooltrail.cli._location import Location
+from tooltrail.cli._long_commands import amount_of, interruptible, progress_bar
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import print_array
-from tooltrail.cli._times import DURATION
+from tooltrail.cli._output import print_array, say, size_of
+from tooltrail.cli._tables import print_table
+from tooltrail.cli._times import DURATION, lasting
+
+if TYPE_CHECKING:
+    from tooltrail.store import Amount, PruningPlan, PruningReport, Store
 
 
 @click.command("gc")
@@ -38,21 +46,90 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     The fact contains the number of deleted objects and bytes.
     """
     from tooltrail.cli._indexing import forget_with_bar
-    from tooltrail.cli._pruning import (
-        plan_with_bar,
-        print_plan,
-        prune_with_bar,
-        record_of,
-        say_outcome,
-    )
+    from tooltrail.store import plan_pruning
 
     with location.open() as store:
-        plan = plan_with_bar(store, grace)
-        report = prune_with_bar(store, plan) if yes and plan.total.count else None
+        with progress_bar("checking objects") as update:
+            plan = plan_pruning(store, grace, on_progress=update)
+        report = _prune(store, plan) if yes and plan.total.count else None
         if yes:
             forget_with_bar(store)
     if as_json:
-        print_array([record_of(plan, report, dry_run=not yes)])
+        print_array([_record(plan, report, dry_run=not yes)])
     else:
-        print_plan(plan)
-    say_outcome(plan, report, dry_run=not yes)
+        _print_plan(plan)
+    if report is not None:
+        say(f"pruned {amount_of(report.total)}")
+    elif yes or not plan.total.count:
+        say("there is nothing to prune")
+    else:
+        say(f"dry run, nothing was deleted: use --yes to prune {amount_of(plan.total)}")
+
+
+def _prune(store: Store, plan: PruningPlan) -> PruningReport:
+    """Delete the objects of a plan with a progress bar; if interrupted, print what was deleted."""
+    from tooltrail.store import Amount, prune
+
+    done = Amount()
+
+    def report(count: int, stored_bytes: int) -> None:
+        done.count, done.stored_bytes = count, stored_bytes
+        update(count, stored_bytes)
+        check()
+
+    try:
+        with (
+            interruptible(between_steps=True) as check,
+            progress_bar("pruning", plan.total.count) as update,
+        ):
+            return prune(store, plan, on_progress=report)
+    except KeyboardInterrupt:
+        say(f"interrupted: {amount_of(done)} pruned so far")
+        raise
+
+
+def _record(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -> dict[str, Any]:
+    """Plan and report as one record; `report` is None if nothing was deleted."""
+    from tooltrail.store import Amount
+
+    record = {
+        "root": plan.root,
+        "grace_s": int(plan.grace.total_seconds()),
+        "dry_run": dry_run,
+        "run_id": report.run_id if report else None,
+    }
+    amounts = _amounts(plan) | {"pruned": report.total if report else Amount()}
+    for name, amount in amounts.items():
+        record |= {f"{name}_count": amount.count, f"{name}_bytes": amount.stored_bytes}
+    return record
+
+
+def _print_plan(plan: PruningPlan) -> None:
+    """Print the objects of the root, and which of them a run with `--yes` deletes."""
+    age = lasting(plan.grace)
+    why = {
+        "unreferenced": f"prunable: older than {age}",
+        "unfinished": f"prunable: older than {age}",
+        "young": f"kept: younger than {age}",
+        "referenced": "kept: records refer to them",
+        "damaged": "kept: evidence of damage",
+        "foreign": "kept: not made by tooltrail",
+    }
+    rows = [
+        (name, f"{amount.count:,}", size_of(amount.stored_bytes), why[name])
+        for name, amount in _amounts(plan).items()
+    ]
+    print_table(("OBJECTS", "COUNT", "STORED", ""), rows, right=("COUNT", "STORED"))
+
+
+def _amounts(plan: PruningPlan) -> dict[str, Amount]:
+    from tooltrail.store.keep.pruning import total_of
+
+    return {
+        "unreferenced": total_of(plan.unreferenced),
+        "unfinished": total_of(plan.leftovers),
+        "young": plan.young,
+        "referenced": plan.referenced,
+        "damaged": plan.damaged,
+        "foreign": plan.foreign,
+    }

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, attributes, duration_of, say, size_of
-from tooltrail.cli._tables import colour_of_outcome, print_table
+from tooltrail.cli._output import (
+    Listing,
+    Members,
+    attributes,
+    duration_of,
+    printable,
+    say,
+    size_of,
+    write,
+)
+from tooltrail.cli._tables import Columns, colour_of_outcome, coloured, print_list
 from tooltrail.cli._times import shown_in_list
+from tooltrail.records.ids import short_id
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationFilter, InvocationView
+    from tooltrail.store import InvocationFilter, InvocationView, Reader
 
-_HEADER = ("ID", "STARTED", "TOOL", "OUTCOME", "TIME", "OUTPUT", "CALL")
+_WIDTHS = (8, 19, 10, 11, 10, 7, 0)
+"""Minimum widths of the columns. Later rows are not known when the first row is printed."""
+
+_OUTCOME = 3
+"""The column that has colours."""
+
+_GAP = "  "
 
 
 @click.command("log")
@@ -56,7 +72,6 @@ def command(
     reverse: bool,
     follow: bool,
     output: Listing,
-    utc: bool,
 ) -> None:
     """List invocations, newest first.
 
@@ -77,17 +92,15 @@ def command(
     session given with --session is closed and has no running invocation. Otherwise, stop with
     Ctrl-C.
     """
-    from tooltrail.store.views import InvocationView
-
     if follow:
-        is_paged = cursor is not None or sort != "started" or reverse
-        output = _without_end(output, is_paged=is_paged)
-        _print_changes(location, where, count, output, utc=utc)
+        if cursor is not None or sort != "started" or reverse:
+            raise click.UsageError("-f cannot be combined with --cursor, --sort or --reverse")
+        _print_changes(location, where, count, output)
         return
     if sort != "started":
         if cursor is not None:
             raise click.UsageError("--cursor needs --sort started; -n says how many to list")
-        _list_ranked(location, where, count, sort, output, least_first=reverse, utc=utc)
+        _list_ranked(location, where, count or None, sort, output, least_first=reverse)
         return
     with location.open() as store:
         reader = store.reader
@@ -95,94 +108,112 @@ def command(
         # Counting by a condition would read every invocation.
         is_counted = page.next_cursor is not None and where.expression is None
         total = reader.count_invocations(where) if is_counted else None
-    members = attributes(*InvocationView.__slots__, "outcome")
-    if not output.print_records(page.items, members):
-        rows = [_row(view, utc) for view in page.items]
-        colours = {"OUTCOME": colour_of_outcome}
-        print_table(_HEADER, rows, right=("TIME", "OUTPUT"), colours=colours)
+    _print(page.items, output, _members(), _COLUMNS)
     if page.next_cursor is not None:
         of_all = "listed" if total is None else f"of {total:,}"
         part = f"{len(page.items):,} {of_all}"
         say(f"{part}; -n 0 for all, --cursor {page.next_cursor} for the next")
 
 
-def _print_changes(
-    location: Location, where: InvocationFilter, count: int, output: Listing, *, utc: bool
-) -> None:
-    """Print the newest invocations, and each that starts or ends from now on."""
-    from tooltrail.cli._log_following import follow_log, write_row
+def _members() -> dict[str, Callable[[Any], object]]:
     from tooltrail.store.views import InvocationView
 
-    members = attributes(*InvocationView.__slots__, "outcome")
-    for number, views in enumerate(follow_log(location, where, count)):
+    return attributes(*InvocationView.__slots__, "outcome")
+
+
+def _print(
+    views: Iterable[InvocationView], output: Listing, members: Members, columns: Columns
+) -> None:
+    colours = {"OUTCOME": colour_of_outcome}
+    print_list(views, output, members, columns, right=("TIME", "OUTPUT", "CUT"), colours=colours)
+
+
+def _print_changes(
+    location: Location, where: InvocationFilter, count: int, output: Listing
+) -> None:
+    """Print the newest invocations, and each that starts or ends from now on."""
+    if output.style not in (None, "ndjson"):
+        raise click.UsageError("-f prints a table or --ndjson: the list has no end")
+    if output.fields:
+        output = output._replace(style="ndjson")
+    members = _members()
+    for number, views in enumerate(_followed(location, where, count)):
         if number == 0 and output.style is None:
-            write_row(_HEADER, is_header=True)
+            _write_row([*_COLUMNS], is_header=True)
         for view in views:
             if not output.print_records([view], members):
-                write_row(_row(view, utc))
+                _write_row([cell(view) for cell in _COLUMNS.values()])
+
+
+def _write_row(cells: Sequence[str], *, is_header: bool = False) -> None:
+    """Print one row of the table."""
+    padded = [printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)]
+    if not is_header:
+        padded[_OUTCOME] = coloured(padded[_OUTCOME], colour_of_outcome(cells[_OUTCOME]))
+    write(f"{_GAP.join(padded).rstrip()}\n")
+
+
+def _followed(
+    location: Location, where: InvocationFilter, count: int
+) -> Iterator[Sequence[InvocationView]]:
+    """Yield the newest invocations, newest last, and then each one that starts or ends.
+
+    Stops when all invocations of the filter have ended, or when all sessions of the filter are
+    closed and have no running invocation. Without such a filter, never stops.
+    """
+    from tooltrail.artifacts import FOLLOW_INTERVAL_S
+    from tooltrail.cli._waiting import wait_for_more
+    from tooltrail.store import InvocationFeed
+
+    with location.open() as store:
+        feed = InvocationFeed(store.reader, where)
+        feed.poll()
+        page = store.reader.invocations(where, limit=count or None).items
+        yield page[::-1]
+        # An invocation that changed between `poll` and this page is printed once.
+        printed = {(view.id, view.state) for view in page}
+        while True:
+            # Checked before the poll, so that the last changes are printed. `reader` ingests.
+            is_over = _is_over(store.reader, where)
+            yield [view for view in feed.poll() if (view.id, view.state) not in printed]
+            printed.clear()
+            if is_over:
+                return
+            wait_for_more(FOLLOW_INTERVAL_S)
+
+
+def _is_over(reader: Reader, where: InvocationFilter) -> bool:
+    from tooltrail.store import InvocationFilter
+
+    if where.invocations:
+        running = InvocationFilter(invocations=where.invocations, states=("started",))
+        return reader.count_invocations(running) == 0
+    if where.sessions:
+        sessions = [reader.session(session) for session in where.sessions]
+        return all(view.closed_at is not None and not view.open_count for view in sessions)
+    return False
 
 
 def _list_ranked(
     location: Location,
     where: InvocationFilter,
-    count: int,
+    limit: int | None,
     sort: str,
     output: Listing,
     *,
     least_first: bool,
-    utc: bool,
 ) -> None:
     """List by a value. What was cut has a column of its own, if the list is sorted by the cut."""
-    from tooltrail.store.views import InvocationView
-
-    limit = count or None
     with location.open() as store:
         ranked = store.reader.ranked_invocations(sort, where, limit=limit, least_first=least_first)
-    fields = attributes(*InvocationView.__slots__, "outcome")
-    members = {name: _of_view(read) for name, read in fields.items()}
-    header: tuple[str, ...] = _HEADER
-    rows = [_row(view, utc) for view, _ in ranked]
+    members, columns, value_of = _members(), dict(_COLUMNS), dict(ranked)
     if sort == "cut":
-        members["cut_size"] = itemgetter(1)
-        header = (*_HEADER[:-1], "CUT", _HEADER[-1])
-        cuts = [size_of(value) for _, value in ranked]
-        rows = [(*row[:-1], cut, row[-1]) for row, cut in zip(rows, cuts, strict=True)]
-    if not output.print_records(ranked, members):
-        colours = {"OUTCOME": colour_of_outcome}
-        print_table(header, rows, right=("TIME", "OUTPUT", "CUT"), colours=colours)
+        members["cut_size"] = value_of.__getitem__
+        columns["CUT"] = lambda view: size_of(value_of[view])
+        columns["CALL"] = columns.pop("CALL")  # the last column
+    _print(value_of, output, members, columns)
     if len(ranked) == limit:
         say(f"{limit:,} listed; -n 0 for all")
-
-
-def _of_view(read: Callable[[Any], object]) -> Callable[[Any], object]:
-    return lambda pair: read(pair[0])
-
-
-def _without_end(output: Listing, *, is_paged: bool) -> Listing:
-    """The output options for `-f`; `--fields` implies `--ndjson`.
-
-    Raises:
-        click.UsageError: an option or a style needs a list that ends.
-    """
-    if is_paged:
-        raise click.UsageError("-f cannot be combined with --cursor, --sort or --reverse")
-    if output.style not in (None, "ndjson"):
-        raise click.UsageError("-f prints a table or --ndjson: the list has no end")
-    return output._replace(style="ndjson") if output.fields else output
-
-
-def _row(view: InvocationView, utc: bool) -> tuple[str, ...]:
-    from tooltrail.records.ids import short_id
-
-    return (
-        short_id(view.id),
-        shown_in_list(view.started_at, utc=utc),
-        view.tool_name,
-        view.outcome,
-        duration_of(view.duration_ms),
-        _output(view),
-        view.arguments_preview,
-    )
 
 
 def _output(view: InvocationView) -> str:
@@ -190,3 +221,14 @@ def _output(view: InvocationView) -> str:
     if view.output_size is None or not view.lost_size:
         return size_of(view.output_size)
     return f"{size_of(view.output_size - view.lost_size)} of {size_of(view.output_size)}"
+
+
+_COLUMNS: Final[Columns] = {
+    "ID": lambda view: short_id(view.id),
+    "STARTED": lambda view: shown_in_list(view.started_at),
+    "TOOL": attrgetter("tool_name"),
+    "OUTCOME": attrgetter("outcome"),
+    "TIME": lambda view: duration_of(view.duration_ms),
+    "OUTPUT": _output,
+    "CALL": attrgetter("arguments_preview"),
+}

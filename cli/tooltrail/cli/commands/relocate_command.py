@@ -1,11 +1,20 @@
 """`tooltrail artifact relocate`: move a store's artifacts to another root."""
 
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
+from tooltrail.cli._long_commands import amount_of, interruptible, progress_bar
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import print_array
+from tooltrail.cli._output import print_array, printable, say, write
+
+if TYPE_CHECKING:
+    from tooltrail.store import RelocationReport, Store
 
 
 @click.command("relocate")
@@ -36,23 +45,66 @@ def relocate(
     the mark of the old root, `store-ID`. To delete the old objects later, pass the old root as
     --artifacts with --delete-old.
     """
-    from tooltrail.cli._relocating import (
-        print_problems,
-        record_of,
-        relocate_with_bar,
-        say_outcome,
-    )
-
     if not new_root:
         raise click.UsageError("NEW_ROOT is empty; name a folder or a URL")
     with location.open() as store:
-        report = relocate_with_bar(
-            store, new_root, allow_damage=allow_damage, delete_old=delete_old
-        )
+        report = _relocate(store, new_root, allow_damage=allow_damage, delete_old=delete_old)
     if as_json:
-        print_array([record_of(report)])
+        print_array([_record(report)])
     else:
-        print_problems(report)
-    say_outcome(report)
-    damaged, missing = bool(report.damaged), bool(report.missing)
-    return ExitCode.of_damage(is_damaged=damaged, is_incomplete=missing)
+        for state in ("damaged", "missing"):
+            for path in getattr(report, state):
+                write(f"{state:10} {printable(path)}\n")
+    _say_outcome(report)
+    return ExitCode.of_damage(is_damaged=report.damaged, is_incomplete=report.missing)
+
+
+def _relocate(
+    store: Store, new_root: str, *, allow_damage: bool, delete_old: bool
+) -> RelocationReport:
+    """Relocate the artifacts with a progress bar; if interrupted, print the current root."""
+    from tooltrail.store import relocate as relocate_store
+
+    total = store.reader.counts().artifact_count
+    try:
+        with interruptible(), progress_bar("copying", total) as update:
+            return relocate_store(
+                store,
+                new_root,
+                allow_damage=allow_damage,
+                delete_old=delete_old,
+                on_progress=update,
+            )
+    except KeyboardInterrupt:
+        say(f"interrupted; the artifacts are in {store.archive.sink.url}")
+        raise
+
+
+def _record(report: RelocationReport) -> dict[str, Any]:
+    """The report as one flat record."""
+    from tooltrail.store import Amount
+
+    record: dict[str, Any] = {}
+    for name, value in asdict(report).items():
+        if isinstance(getattr(report, name), Amount):
+            record |= {f"{name}_count": value["count"], f"{name}_bytes": value["stored_bytes"]}
+        else:
+            record[name] = value
+    return record
+
+
+def _say_outcome(report: RelocationReport) -> None:
+    """Print what was copied, and where the artifacts are now, on stderr."""
+    say(
+        f"copied {amount_of(report.copied)}; {amount_of(report.sound)} verified at the new root; "
+        f"{len(report.damaged):,} damaged, {len(report.missing):,} missing"
+    )
+    if not report.switched:
+        say(
+            f"not relocated: the artifacts stay in {report.root_before}; "
+            "pass --allow-damage to relocate anyway"
+        )
+        return
+    say(f"the artifacts are in {report.root_after}")
+    if report.deleted.count:
+        say(f"deleted {amount_of(report.deleted)} in {report.root_before}")

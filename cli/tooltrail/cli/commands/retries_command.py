@@ -11,13 +11,12 @@ from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
 from tooltrail.cli._output import Listing, Members, Record, say
-from tooltrail.cli._tables import print_table
+from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown_in_list
+from tooltrail.records.ids import short_id
 
 if TYPE_CHECKING:
     from tooltrail.store import InvocationFilter, Retried
-
-_HEADER = ("SESSION", "LAST", "TOOL", "TIMES", "CHANGED", "OUTCOMES", "CALL")
 
 _RUNS: Final = 4
 """Most outcomes in a row of the table; the last ones are shown."""
@@ -29,9 +28,7 @@ _RUNS: Final = 4
 @count_option
 @output_options
 @time_option
-def command(
-    *, location: Location, where: InvocationFilter, count: int, output: Listing, utc: bool
-) -> None:
+def command(*, location: Location, where: InvocationFilter, count: int, output: Listing) -> None:
     """List calls that were made again in a session, with the same tool and arguments.
 
     OUTCOMES says how the attempts ended, in their order: `exit 1 x3 → ok`. CHANGED says whether not
@@ -43,31 +40,29 @@ def command(
     if count and len(found) > count:
         found = found[:count]
         say(f"{count:,} listed; -n 0 for all")
-    if not output.print_records(found, _MEMBERS):
-        print_table(_HEADER, [_row(one, utc) for one in found], right=("TIMES",))
+    print_list(found, output, _MEMBERS, _COLUMNS, right=("TIMES",))
 
 
-def _row(one: Retried, utc: bool) -> tuple[str, ...]:
-    from tooltrail.records.ids import short_id
-
-    last = one.attempts[-1]
+def _runs(one: Retried) -> str:
     counts = [(outcome, len([*same])) for outcome, same in groupby(one.outcomes)]
     runs = [f"{outcome} x{count}" if count > 1 else outcome for outcome, count in counts]
-    return (
-        short_id(last.session_id),
-        shown_in_list(last.started_at, utc=utc),
-        last.tool_name,
-        f"{len(one.attempts):,}",
-        "yes" if one.is_changed else "no",
-        " → ".join([*(["…"] if len(runs) > _RUNS else []), *runs[-_RUNS:]]),
-        last.arguments_preview,
-    )
+    return " → ".join([*(["…"] if len(runs) > _RUNS else []), *runs[-_RUNS:]])
 
 
 def _attempts(one: Retried) -> list[Record]:
     names = ("id", "seq", "started_at", "duration_ms", "outcome")
     return [{name: getattr(view, name) for name in names} for view in one.attempts]
 
+
+_COLUMNS: Final[Columns] = {
+    "SESSION": lambda one: short_id(one.attempts[-1].session_id),
+    "LAST": lambda one: shown_in_list(one.attempts[-1].started_at),
+    "TOOL": lambda one: one.attempts[-1].tool_name,
+    "TIMES": lambda one: f"{len(one.attempts):,}",
+    "CHANGED": lambda one: "yes" if one.is_changed else "no",
+    "OUTCOMES": _runs,
+    "CALL": lambda one: one.attempts[-1].arguments_preview,
+}
 
 _MEMBERS: Final[Members] = {
     "session_id": lambda one: one.attempts[0].session_id,

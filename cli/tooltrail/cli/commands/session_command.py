@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -10,13 +10,23 @@ from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
 from tooltrail.cli._output import Listing, attributes, say, write
-from tooltrail.cli._tables import print_table
+from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.errors import SessionClosedError
 from tooltrail.records.ids import short_id
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationFilter, SessionView
+    from tooltrail.store import InvocationFilter
+
+_COLUMNS: Final[Columns] = {
+    "SESSION": lambda view: short_id(view.id),
+    "OPENED": lambda view: shown_in_list(view.opened_at),
+    "CLOSED": lambda view: shown_in_list(view.closed_at),
+    "CALLS": lambda view: str(view.invocation_count),
+    "OPEN": lambda view: str(view.open_count),
+    "AGENT": lambda view: view.agent or "",
+    "TITLE": lambda view: view.title or "",
+}
 
 
 @click.group("session")
@@ -80,7 +90,6 @@ def ls(
     count: int,
     cursor: str | None,
     output: Listing,
-    utc: bool,
 ) -> None:
     """List sessions, newest first.
 
@@ -95,18 +104,5 @@ def ls(
     if count and len(views) > count:
         views = views[:count]
         say(f"{count:,} listed; -n 0 for all, --cursor {views[-1].id} for the next")
-    if not output.print_records(views, attributes(*SessionView.__slots__)):
-        header = ("SESSION", "OPENED", "CLOSED", "CALLS", "OPEN", "AGENT", "TITLE")
-        print_table(header, [_row(view, utc) for view in views], right=("CALLS", "OPEN"))
-
-
-def _row(view: SessionView, utc: bool) -> tuple[str, ...]:
-    return (
-        short_id(view.id),
-        shown_in_list(view.opened_at, utc=utc),
-        "" if view.closed_at is None else shown_in_list(view.closed_at, utc=utc),
-        str(view.invocation_count),
-        str(view.open_count),
-        view.agent or "",
-        view.title or "",
-    )
+    members = attributes(*SessionView.__slots__)
+    print_list(views, output, members, _COLUMNS, right=("CALLS", "OPEN"))

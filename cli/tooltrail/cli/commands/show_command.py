@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -15,6 +15,7 @@ from tooltrail.cli._options import json_option, raw_option, store_options, time_
 from tooltrail.cli._output import (
     on_terminal,
     print_array,
+    printable,
     say,
     write,
     write_block,
@@ -22,13 +23,22 @@ from tooltrail.cli._output import (
 from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationDetail, Reader, Store
+    from tooltrail.store import InvocationDetail, Reader, Rerendering, Store
 
 SURFACES = ("complete", "canonical", "receipt", "input")
 
 _TWO_WAYS = (
     "choose one of --surface, --stream and --json; --rerender can only be combined with --json"
 )
+
+_CODES: Final = {
+    "same": ExitCode.OK,
+    "drifted": ExitCode.DAMAGED,
+    "incomparable": ExitCode.INCOMPLETE,
+    "not_rendered": ExitCode.OK,
+    "open": ExitCode.INCOMPLETE,
+}
+"""The exit codes of `--rerender` by the state of what was rendered again."""
 
 
 @click.command("show")
@@ -54,7 +64,6 @@ def command(
     stream: str | None,
     rerender: bool,
     as_json: bool,
-    utc: bool,
 ) -> int:
     """Show one invocation with its three surfaces.
 
@@ -73,17 +82,17 @@ def command(
             return _print_surface(store, detail, surface)
         if rerender:
             return _print_rerendering(store, detail, as_json=as_json)
-        return _print_all(store.reader, detail, as_json=as_json, utc=utc)
+        return _print_all(store.reader, detail, as_json=as_json)
 
 
-def _print_all(reader: Reader, detail: InvocationDetail, *, as_json: bool, utc: bool) -> int:
+def _print_all(reader: Reader, detail: InvocationDetail, *, as_json: bool) -> int:
     from tooltrail.cli._surfaces import as_record, damage_of, describe
 
     if as_json:
         print_array([as_record(detail)])
     else:
         page_output()
-        write(describe(detail, reader, utc=utc))
+        write(describe(detail, reader))
     error = damage_of(detail, reader)
     if error is None:
         return ExitCode.OK
@@ -92,18 +101,47 @@ def _print_all(reader: Reader, detail: InvocationDetail, *, as_json: bool, utc: 
 
 
 def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool) -> int:
-    from tooltrail.cli._rerendered import CODES, diff_of, sentence_of
     from tooltrail.store import rerender
 
     found = rerender(store.reader, detail, store.families)
     if as_json:
         print_array([asdict(found)])
     else:
-        write(on_terminal(diff_of(found)))
+        write(on_terminal(_diff_of(found)))
     if found.state == "open":
         return _say_absent(store, detail, "receipt")
-    say(sentence_of(found))
-    return CODES[found.state]
+    say(_sentence_of(found))
+    return _CODES[found.state]
+
+
+def _sentence_of(found: Rerendering) -> str:
+    """One sentence with the result of comparing a receipt."""
+    about = f"the receipt of invocation {found.invocation_id}"
+    if found.today is not None and not found.drifted:
+        return f"{about} is the text that renderer {found.today.renderer} makes today"
+    if found.drifted:
+        return f"{about} differs from the text of today's renderer: {printable(found.reason)}"
+    if found.state == "not_rendered":
+        return f"invocation {found.invocation_id} has nothing to compare: {found.reason}"
+    return f"{about} cannot be compared: {printable(found.reason)}"
+
+
+def _diff_of(found: Rerendering) -> str:
+    """The unified diff from the stored text to today's text; empty if one of them is missing."""
+    import difflib
+    import io
+
+    if found.stored is None or found.today is None:
+        return ""
+    # Split at newlines only, like `diff`. `str.splitlines` also splits at a form feed.
+    before, after = (
+        io.StringIO(one.text, newline="\n").readlines() for one in (found.stored, found.today)
+    )
+    names = f"stored ({found.stored.renderer})", f"today ({found.today.renderer})"
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(before, after, *names)
+    )
 
 
 def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
@@ -121,11 +159,11 @@ def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
 
 
 def _print_output(store: Store, detail: InvocationDetail, role: str | None) -> int:
-    from tooltrail.cli._texts import print_output
+    from tooltrail.cli._texts import print_output, streams_of
 
     if detail.complete_json is None:
         return _say_absent(store, detail, "output")
-    return print_output(store, detail, role)
+    return print_output(store, streams_of(store, detail, role), detail, role)
 
 
 def _say_absent(store: Store, detail: InvocationDetail, surface: str) -> int:

@@ -13,7 +13,7 @@ import click
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import output_options, store_options
 from tooltrail.cli._output import Listing, printable, say
-from tooltrail.cli._tables import print_table
+from tooltrail.cli._tables import print_list, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,8 +43,7 @@ def command(*, location: Location, output: Listing, query: str | None) -> None:
         if query is None:
             views = store.reader.view_columns()
             members = {"view": itemgetter(0), "column": itemgetter(1)}
-            if not output.print_records(views, members):
-                print_table(("VIEW", "COLUMN"), views)
+            print_list(views, output, members, {"VIEW": itemgetter(0), "COLUMN": itemgetter(1)})
             return
         with store.reader.query(query) as (names, rows):
             _print(_distinct(names), rows, output)

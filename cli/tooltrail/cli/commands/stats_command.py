@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +20,7 @@ from tooltrail.cli._stats import (
     members_of,
     print_statistics,
 )
+from tooltrail.cli._times import shown_zone
 
 if TYPE_CHECKING:
     from tooltrail.store import InvocationFilter
@@ -74,7 +74,6 @@ def command(
     reverse: bool,
     count: int,
     output: Listing,
-    utc: bool,
 ) -> None:
     """Count calls by tool, day, outcome and more.
 
@@ -93,7 +92,7 @@ def command(
     if sort in GROUPS and sort not in by:
         raise click.UsageError(f"--sort {sort} needs --by {sort}")
     wanted = {COLUMNS[sort][0] if sort in COLUMNS else "", *(output.fields or "").split(",")}
-    zone = UTC if utc else None
+    zone = shown_zone()
     with location.open() as store:
         reader = store.reader
         found = reader.statistics(
@@ -103,7 +102,7 @@ def command(
         daily = reader.statistics(where, by=(*by, "day"), zone=zone) if has_trends else []
     listed = in_order(found, sort, reverse=reverse)[: count or None]
     if not output.print_records(listed, members_of(by)):
-        print_statistics(listed, by, daily, utc=utc)
+        print_statistics(listed, by, daily)
     if len(listed) < len(found):
         say(f"{len(listed):,} of {counted(len(found), 'group')}; -n 0 for all")
     damaged = sum(one.damaged_count for one in found)

@@ -15,7 +15,7 @@ from tooltrail.cli._output import print_array, say, write
 )
 @json_option
 @time_option
-def command(location: Location, bodies: bool, as_json: bool, utc: bool) -> int:
+def command(location: Location, bodies: bool, as_json: bool) -> int:
     """Print where the store is, what it holds, and what needs attention.
 
     Exits with 4 if a recorded fact could not be applied, or if a journal is damaged.
@@ -28,7 +28,7 @@ def command(location: Location, bodies: bool, as_json: bool, utc: bool) -> int:
     if as_json:
         print_array([status])
     else:
-        write("".join(f"{line}\n" for line in lines_of(status, utc=utc)))
-    for warning in warnings_of(status, utc=utc):
+        write("".join(f"{line}\n" for line in lines_of(status)))
+    for warning in warnings_of(status):
         say(f"warning: {warning}")
     return ExitCode.OK if is_complete(status) else ExitCode.INCOMPLETE

@@ -1,19 +1,19 @@
 """`tooltrail tools`: list the tools that were offered to models, and export them."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._export_options import (
     PROVIDERS,
+    print_export,
     refuse_same_file,
     report_option,
-    say_differences,
     strict_option,
-    write_report,
 )
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import (
@@ -23,8 +23,8 @@ from tooltrail.cli._options import (
     store_options,
     time_option,
 )
-from tooltrail.cli._output import Listing, Members, attributes, say, short_digest, write_recorded
-from tooltrail.cli._tables import print_table
+from tooltrail.cli._output import Listing, Members, attributes, short_digest, write_recorded
+from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 
 if TYPE_CHECKING:
@@ -33,27 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WantedTools:
-    """The tools that the command line selects.
-
-    Attributes:
-        session: select the tools that this session offered last; None for all sessions.
-        names: tool names; empty for all tools.
-    """
+    """The selected tools: those of the last offer of a session, those with some names, or all."""
 
     session: str | None
     names: tuple[str, ...]
 
     def read(self, reader: "Reader", *, latest: bool = False) -> "list[ToolView]":
-        """Read the versions of the selected tools.
-
-        Args:
-            reader: reader of the store.
-            latest: return only the latest version of each tool. Has no effect with a session: all
-                tools that the session offered last are returned, including duplicate names.
-
-        Raises:
-            NotFoundError: the session does not exist, or no tool has a selected name.
-        """
+        """Read their versions. With `latest` and no session, only the latest version of each."""
         from tooltrail.records import NotFoundError
         from tooltrail.store.read.values import nearest
 
@@ -74,6 +60,14 @@ TOOL_MEMBERS: Members = {
     "definition": lambda tool: tool.definition.model_dump(exclude_defaults=True),
 }
 """JSON fields of a tool version."""
+
+_COLUMNS: Final[Columns] = {
+    "DIGEST": lambda tool: short_digest(tool.digest),
+    "NAME": attrgetter("name"),
+    "FAMILY": lambda tool: tool.family or "-",
+    "OFFERED": lambda tool: shown(tool.offered_at),
+    "DESCRIPTION": lambda tool: " ".join((tool.definition.description or "").split()),
+}
 
 wanted_tools_options = stacked(
     click.option(
@@ -103,26 +97,14 @@ def command() -> None:
 @wanted_tools_options
 @output_options
 @time_option
-def ls(*, location: Location, wanted: WantedTools, output: Listing, utc: bool) -> None:
+def ls(*, location: Location, wanted: WantedTools, output: Listing) -> None:
     """List the versions of all tools, or the tools that a session offered last.
 
     A version is named by the digest of its definition. Each version is listed once per store.
     """
     with location.open() as store:
         tools = wanted.read(store.reader)
-    if output.print_records(tools, TOOL_MEMBERS):
-        return
-    rows = [
-        (
-            short_digest(tool.digest),
-            tool.name,
-            tool.family or "-",
-            shown(tool.offered_at, utc=utc),
-            " ".join((tool.definition.description or "").split()),
-        )
-        for tool in tools
-    ]
-    print_table(("DIGEST", "NAME", "FAMILY", "OFFERED", "DESCRIPTION"), rows)
+    print_list(tools, output, TOOL_MEMBERS, _COLUMNS)
 
 
 @command.command("export")
@@ -145,19 +127,13 @@ def export(
     Prints the version of each tool that was offered last. With --session, prints the tools that
     this session offered last. Differences from the record are counted on stderr.
     """
-    from tooltrail.transcripts import write_export
-    from tooltrail.wire import ExportRefusedError, wire_format
+    from tooltrail.wire import wire_format
 
     if report is not None:
         refuse_same_file(report, None)
     with location.open() as store:
         tools = wanted.read(store.reader, latest=True)
     written = wire_format(style).write_tools([tool.definition for tool in tools])
-    write_report(written.report, report)
-    say_differences(written.report, report)
-    if strict and written.report:
-        say(f"tooltrail: {ExportRefusedError(written.report)}")
-        return ExitCode.DAMAGED
-    for piece in write_export(written):
-        write_recorded(piece)
-    return ExitCode.OK
+    return print_export(
+        written, lambda pieces: write_recorded("".join(pieces)), report, strict=strict
+    )

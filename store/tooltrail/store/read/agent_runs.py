@@ -151,9 +151,27 @@ def iter_legs(
         after = legs[-1][0]
 
 
-def agent_versions(reader: Reader, agent: str | None = None) -> list[AgentVersionView]:
-    """The versions of one agent, or of all, that were run; ordered by agent, then by time."""
-    return _versions(reader, agent=agent)
+def agent_versions(
+    reader: Reader, agent: str | None = None, *, beginning: str = ""
+) -> list[AgentVersionView]:
+    """The versions of one agent, or of all, that were run; ordered by agent, then by time.
+
+    Only those whose digests begin with `beginning`.
+    """
+    query = Sql("SELECT agent, agent_id, min(agent_version), min(started_at) FROM agent_legs")
+    only = [] if agent is None else [Sql("agent_id = ?", (agent,))]
+    order = " GROUP BY agent, agent_id ORDER BY agent_id, min(started_at), agent"
+    with reader.database.read() as connection:
+        rows = fetch(connection, query + where(only) + order)
+        found = [(digest_from(row[0]), row) for row in rows]
+        found = [one for one in found if one[0].startswith(beginning)]
+        bodies = load_bodies(connection, (digest for digest, _ in found))
+        return [
+            AgentVersionView(
+                digest, agent_id, version, bodies[digest].read().decode(), moment_of(created_at)
+            )
+            for digest, (_, agent_id, version, created_at) in found
+        ]
 
 
 def agent_version(reader: Reader, name: str) -> AgentVersionView:
@@ -165,7 +183,7 @@ def agent_version(reader: Reader, name: str) -> AgentVersionView:
         NotFoundError, AmbiguousNameError: no version has this name, or several have.
     """
     part = name if name.startswith("sha256:") else f"sha256:{name}"
-    found = _versions(reader, beginning=part)
+    found = agent_versions(reader, beginning=part)
     if not found:
         raise NotFoundError(f"no version of an agent is named {name!r}")
     if len(found) > 1:
@@ -228,26 +246,6 @@ def _errors(document: str) -> _Errors:
         return _ERRORS.validate_json(document)
     except (ValueError, TypeError) as error:
         raise DamageError(f"a verdict is damaged: {error}", path="structured_outputs") from error
-
-
-def _versions(
-    reader: Reader, *, agent: str | None = None, beginning: str = ""
-) -> list[AgentVersionView]:
-    """The versions of one agent, or of all, whose digests begin with `beginning`."""
-    query = Sql("SELECT agent, agent_id, min(agent_version), min(started_at) FROM agent_legs")
-    only = [] if agent is None else [Sql("agent_id = ?", (agent,))]
-    order = " GROUP BY agent, agent_id ORDER BY agent_id, min(started_at), agent"
-    with reader.database.read() as connection:
-        rows = fetch(connection, query + where(only) + order)
-        found = [(digest_from(row[0]), row) for row in rows]
-        found = [one for one in found if one[0].startswith(beginning)]
-        bodies = load_bodies(connection, (digest for digest, _ in found))
-        return [
-            AgentVersionView(
-                digest, agent_id, version, bodies[digest].read().decode(), moment_of(created_at)
-            )
-            for digest, (_, agent_id, version, created_at) in found
-        ]
 
 
 def _value(reader: Reader, invocation: UUID) -> Any:

@@ -10,25 +10,19 @@ leads a page, a hint in the conditions of the other lists prevents SQLite from u
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tooltrail.store.filters import LISTS, InvocationFilter
+from tooltrail.store.filters import COLUMN_OF, LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES
 from tooltrail.store.read.expression_sql import condition_of
 from tooltrail.store.read.rows import Sql, is_in
 
-_COLUMNS: Final = {
+_COLUMNS: Final = COLUMN_OF | {
     "invocations": "id",
     "sessions": "session_key",
-    "exit_statuses": "exit_status",
-    "error_kinds": "error_kind",
-    "states": "state",
-    "outcomes": "outcome",
     "not_exit_statuses": "exit_status",
-    "signals": "signal",
     "tools": "tool_name",
-    "families": "family",
     "agents": "session_key",
 }
-
+"""The column of `invocations` that a list compares."""
 
 _UNTIMED: Final = {"agents", "invocations", "min_size"}
 """Members whose index has no times."""

@@ -17,7 +17,7 @@ from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
 from tooltrail.store.read.conditions import conditions_of
-from tooltrail.store.read.pages import simplified
+from tooltrail.store.read.pages import Order, simplified
 from tooltrail.store.read.rows import (
     Row,
     Sql,
@@ -40,7 +40,7 @@ _SESSION: Final = Columns(
     "sessions: name close_reason",
 )
 _SELECTED: Final = Sql(f"SELECT {_SESSION.sql} FROM sessions")
-_NEWEST: Final = " ORDER BY sessions.opened_at DESC, sessions.key DESC"
+_NEWEST: Final = Order("opened_at", oldest_first=False, after=None, table="sessions")
 
 _NEARBY: Final = 200
 """Sessions whose invocations are searched one by one, before an index of the filter is used."""
@@ -109,22 +109,18 @@ def list_sessions(
 ) -> list[SessionView]:
     """See `Reader.sessions`."""
     check_limit(limit)
-    behind: list[Sql] = []
+    after = None
     if cursor is not None:
         after = fetch_value(connection, Sql("SELECT key FROM sessions WHERE id = ?", (cursor,)))
         if after is None:
             raise NotFoundError(f"no session has the id {cursor}")
-        at = "(SELECT last.opened_at FROM sessions AS last WHERE last.key = ?)"
-        behind = [
-            Sql(f"sessions.opened_at <= {at}", (after,)),
-            Sql(f"(sessions.opened_at < {at} OR sessions.key < ?)", (after, after)),
-        ]
+    behind = _NEWEST._replace(after=after).conditions()
     if filters == ALL:
         return _session_views(connection, _session_rows(connection, behind, limit))
     rows: Sequence[Row] = ()
     if limit is not None:
         # Values that most sessions have are found among the newest, session by session.
-        near = Sql("SELECT sessions.key FROM sessions") + where(behind) + _NEWEST
+        near = Sql("SELECT sessions.key FROM sessions") + where(behind) + _NEWEST.clause
         is_near = Sql("sessions.key IN (SELECT key FROM (") + near + f" LIMIT {_NEARBY}) AS near)"
         mine = where(
             [
@@ -145,7 +141,7 @@ def list_sessions(
 def _session_rows(
     connection: Connection, conditions: Sequence[Sql], limit: int | None
 ) -> Sequence[Row]:
-    return fetch(connection, _SELECTED + where(conditions) + _NEWEST + limited(limit))
+    return fetch(connection, _SELECTED + where(conditions) + _NEWEST.clause + limited(limit))
 
 
 def session_view(connection: Connection, key: int) -> SessionView:

@@ -19,7 +19,7 @@ from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_argumen
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.expressions import required_values
-from tooltrail.store.filters import FAILED, LISTS, InvocationFilter
+from tooltrail.store.filters import COLUMN_OF, FAILED, LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES, Columns, Computed, damage_of, make_view
 from tooltrail.store.read.conditions import (
     COMMON,
@@ -73,17 +73,6 @@ _MOST_MERGED: Final = 16
 _ORDERED: Final = ("exit_statuses", "error_kinds", "outcomes", "states", "tools", "families")
 """Lists of a filter with an index in the order of a page."""
 
-_IMPLIED: Final = {
-    "exit_statuses": "exit_status",
-    "error_kinds": "error_kind",
-    "outcomes": "outcome",
-    "states": "state",
-    "tools": "tool",
-    "families": "family",
-    "agents": "agent",
-}
-"""The column of an expression with the same values as a list of a filter."""
-
 _SELECTED: Final = f"SELECT {SMALL.sql} FROM {WITH_SESSION}"
 
 
@@ -95,34 +84,36 @@ class Order(NamedTuple):
         oldest_first: whether the order is ascending.
         after: key of the last invocation of the page before.
         indexed: whether SQLite should read an index in this order.
+        table: the table of the rows.
     """
 
     column: str
     oldest_first: bool
     after: int | None
     indexed: bool = True
+    table: str = "invocations"
 
     @property
     def clause(self) -> str:
         """The ORDER BY clause."""
         way = "ASC" if self.oldest_first else "DESC"
-        return f" ORDER BY {self._place} {way}, invocations.key {way}"
+        return f" ORDER BY {self._place} {way}, {self.table}.key {way}"
 
     def conditions(self) -> list[Sql]:
         """Conditions for rows behind the page before. The database compares damaged times, too."""
         if self.after is None:
             return []
         sign = ">" if self.oldest_first else "<"
-        at = f"(SELECT last.{self.column} FROM invocations AS last WHERE last.key = ?)"
+        at = f"(SELECT last.{self.column} FROM {self.table} AS last WHERE last.key = ?)"
         place, after = self._place, (self.after,)
         return [
             Sql(f"{place} {sign}= {at}", after),
-            Sql(f"({place} {sign} {at} OR invocations.key {sign} ?)", after * 2),
+            Sql(f"({place} {sign} {at} OR {self.table}.key {sign} ?)", after * 2),
         ]
 
     @property
     def _place(self) -> str:
-        return f"{'' if self.indexed else '+'}invocations.{self.column}"
+        return f"{'' if self.indexed else '+'}{self.table}.{self.column}"
 
 
 def page(
@@ -266,7 +257,7 @@ def _narrowed(filters: InvocationFilter) -> InvocationFilter:
     implied = required_values(filters.expression)
     found = {
         name: implied[column]
-        for name, column in _IMPLIED.items()
+        for name, column in COLUMN_OF.items()
         if column in implied and not getattr(filters, name)
     }
     return replace(filters, **found)  # type: ignore[arg-type]  # their kinds are those of the lists
