@@ -209,8 +209,8 @@ def test_a_query_that_takes_too_long_can_be_interrupted(recorded: Cli) -> None:
         assert process.wait(60) == -signal.SIGINT
 
 
-def test_a_damaged_text_hides_no_row(sqlite_store: object, tmp_path: Path) -> None:
-    del sqlite_store
+def test_a_damaged_text_hides_no_row(store: object, tmp_path: Path) -> None:
+    del store
     cli = Cli(str(tmp_path / "trail.db"))
     query = "SELECT CAST(x'61ff62' AS TEXT) AS a UNION ALL SELECT 'b'"
     assert cli.ok("sql", query, "--csv", "--fields", "a").lines == ["a", "a\ufffdb", "b"]

@@ -141,6 +141,7 @@ def test_while_the_sink_is_away_a_stream_waits_in_the_spool(parts: StoreParts) -
     assert_nothing_dangles(parts)
 
 
+@pytest.mark.both_engines
 def test_what_waits_is_published_when_the_sink_is_back(parts: StoreParts) -> None:
     session, one, two = next_id(), next_id(), next_id()
     parts.sink.is_away = True
@@ -162,6 +163,7 @@ def test_what_waits_is_published_when_the_sink_is_back(parts: StoreParts) -> Non
     assert parts.ingest().published_count == 0
 
 
+@pytest.mark.both_engines
 def test_content_in_memory_waits_as_a_body(parts: StoreParts) -> None:
     session, call, data = next_id(), next_id(), LONG[:60_000]
     parts.sink.is_away = True
@@ -175,6 +177,7 @@ def test_content_in_memory_waits_as_a_body(parts: StoreParts) -> None:
     assert not parts.count(schema.pending_artifacts)
 
 
+@pytest.mark.both_engines
 def test_the_same_content_of_two_calls_waits_once_and_leaves_no_folder(
     parts: StoreParts,
 ) -> None:

@@ -134,6 +134,7 @@ def test_no_call_runs_of_what_a_client_gave_and_no_record_can_hold(store: Store)
     assert (recorded.tool_name, recorded.is_executable) == ("f", False)
 
 
+@pytest.mark.both_engines
 def test_an_answer_of_several_choices_is_recovered_with_all_of_them(store: Store) -> None:
     session = a_session(store)
     chunk = (
@@ -245,13 +246,13 @@ def test_a_spool_that_cannot_take_the_bytes_costs_nobody_the_answer(store: Store
 
 
 def test_a_spool_that_cannot_be_written_is_an_error_before_the_first_chunk(
-    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: Any) -> None:
         raise UnavailableError("away")
 
     chunks = iter(CHUNKS)
-    with sqlite_store.open_session() as session:
+    with store.open_session() as session:
         stream = RecordedStream(session, "openai", chunks)
         with monkeypatch.context() as patched:
             patched.setattr(Session, "append", away)
@@ -285,8 +286,7 @@ def test_an_answer_that_could_not_be_recorded_is_recorded_later(
     until(lambda: captured_in(store.spool) == [])
 
 
-def test_a_damaged_file_is_kept_as_evidence(sqlite_store: Store) -> None:
-    store = sqlite_store
+def test_a_damaged_file_is_kept_as_evidence(store: Store) -> None:
     session = a_session(store)
     cut_off_answer(store.spool, session, 4)
     (name,) = captured_in(store.spool)
@@ -318,9 +318,8 @@ def recover(store: Store) -> None:
 
 @pytest.mark.timeout(600)
 def test_a_kill_at_any_moment_of_an_answer_or_of_its_recovery_loses_nothing(
-    sqlite_store: Store, tmp_path: Path
+    store: Store, tmp_path: Path
 ) -> None:
-    store = sqlite_store
     session, said = a_session(store), Said(tmp_path / "said")
     moments = count_moments(partial(hear, store.spool, session, said))
     store.ingest()

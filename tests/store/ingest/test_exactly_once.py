@@ -66,19 +66,20 @@ def assert_all_is_applied_once(store: StoreParts, positions: list[Position]) -> 
     assert left <= {"journal", "owners"}
 
 
-def test_every_committed_batch_is_reported(sqlite_parts: StoreParts) -> None:
-    sqlite_parts.append(*(message(next_id()) for _ in range(600)))
+def test_every_committed_batch_is_reported(parts: StoreParts) -> None:
+    parts.append(*(message(next_id()) for _ in range(600)))
     counts: list[int] = []
     one = ingester.Ingester(
-        sqlite_parts.database,
-        sqlite_parts.archive,
-        sqlite_parts.spool,
+        parts.database,
+        parts.archive,
+        parts.spool,
         FAMILIES,
     )
     assert one.ingest(on_progress=counts.append).frame_count == 600
     assert counts == [512, 600]
 
 
+@pytest.mark.both_engines
 def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +106,7 @@ def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
     assert killed
 
 
+@pytest.mark.both_engines
 def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
     parts: StoreParts, database: str, tmp_path: Path
 ) -> None:
@@ -147,6 +149,7 @@ def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
     assert_all_is_applied_once(parts, positions)
 
 
+@pytest.mark.both_engines
 def test_machines_that_share_a_session_write_it_together(database: str, tmp_path: Path) -> None:
     shared = [next_id() for _ in range(6)]
     with store_parts(database, tmp_path) as store:
@@ -224,9 +227,9 @@ def test_a_commit_that_comes_after_its_client_gave_up_is_noticed(
 
 
 def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
-    sqlite_parts: StoreParts, monkeypatch: pytest.MonkeyPatch
+    parts: StoreParts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = sqlite_parts
+    store = parts
     monkeypatch.setattr(ingester, "BATCH_FRAMES", 4)
     monkeypatch.setattr(segments, "MOST_ROOM_BYTES", 4_000)
     monkeypatch.setattr(segments, "FIRST_ROOM_BYTES", 4_000)
@@ -247,6 +250,7 @@ def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
     assert_all_is_applied_once(store, positions)
 
 
+@pytest.mark.both_engines
 def test_a_database_that_is_away_gets_all_facts_when_it_is_back(
     parts: StoreParts, database: str
 ) -> None:

@@ -41,11 +41,6 @@ from tooltrail.store import InvocationFilter, Store
 DAY = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
 
 
-@pytest.fixture
-def store(sqlite_store: Store) -> Store:
-    return sqlite_store
-
-
 def test_a_call_is_on_disk_before_its_tool_runs(store: Store) -> None:
     with Session.open(store.recorder, title="build") as session:
         session.start(shell_call("make"))

@@ -51,6 +51,7 @@ def test_an_invocation_is_named_by_its_place(
     assert seq_of(named, name) == place
 
 
+@pytest.mark.both_engines
 def test_an_invocation_is_named_by_any_unique_end_of_its_id(named: StoreParts) -> None:
     for one in named.reader.invocations().items:
         digits = one.id.hex
@@ -92,6 +93,7 @@ def test_two_sessions_of_one_name_are_ambiguous(named: StoreParts) -> None:
         named.reader.session("nightly/build")
 
 
+@pytest.mark.both_engines
 def test_a_call_is_named_by_the_id_of_its_provider_and_while_it_runs(parts: StoreParts) -> None:
     owner = Owner(parts.spool)
     runs = {"call_id": "twice", "owner": owner.name()}
