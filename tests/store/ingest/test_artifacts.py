@@ -99,15 +99,6 @@ def test_a_spooled_stream_that_is_shown_whole_is_a_body_and_no_artifact(
     assert_nothing_dangles(parts)
 
 
-def test_a_stream_in_a_frame_that_the_result_refers_to_is_an_artifact_too(
-    parts: StoreParts,
-) -> None:
-    session, call = next_id(), next_id()
-    parts.ingest(started(session, call), ended(session, call, LONG[:60_000]))
-    ((role, digest),) = parts.rows(schema.invocation_artifacts, "role", "digest")
-    assert (role, stored(parts, digest)) == ("stdout", LONG[:60_000])
-
-
 def test_a_body_that_a_shown_result_names_as_an_artifact_is_published(
     parts: StoreParts,
 ) -> None:

@@ -122,9 +122,7 @@ def test_a_backup_names_the_artifacts_that_were_named(recorded: Path, tmp_path: 
     assert made.artifacts == "s3://bucket/prefix"
 
 
-def test_what_is_not_in_the_main_file_yet_is_in_the_backup(
-    store: Store, tmp_path: Path
-) -> None:
+def test_what_is_not_in_the_main_file_yet_is_in_the_backup(store: Store, tmp_path: Path) -> None:
     ingested(store, b"only in the log\n")
     path = path_of(store)
     assert path.with_name(f"{path.name}-wal").stat().st_size
@@ -361,9 +359,7 @@ def test_an_interrupted_backup_leaves_nothing(recorded: Path, tmp_path: Path) ->
     assert not {name for name in names_in(tmp_path) if "copy.db" in name}
 
 
-def test_on_a_full_disk_a_backup_leaves_nothing_and_says_why(
-    store: Store, tmp_path: Path
-) -> None:
+def test_on_a_full_disk_a_backup_leaves_nothing_and_says_why(store: Store, tmp_path: Path) -> None:
     fill(store, 3 * MIB)
     with small_disk(tmp_path / "disk", 2 * MIB) as disk:
         for size in ("some", "none"):

@@ -63,9 +63,7 @@ def test_an_index_that_is_cut_keeps_the_content_readable_and_is_found_by_verifyi
         store.archive.verify(stream.artifact_path)
 
 
-def test_an_altered_artifact_is_damage(
-    store: Store, stream: StreamView, stored: Path
-) -> None:
+def test_an_altered_artifact_is_damage(store: Store, stream: StreamView, stored: Path) -> None:
     data = bytearray(stored.read_bytes())
     data[len(data) // 2] ^= 1
     stored.write_bytes(data)
