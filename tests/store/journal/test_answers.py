@@ -23,7 +23,6 @@ from tooltrail.store import Store
 from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
 from tooltrail.wire import ExportPolicy
 
-TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
 ANSWER: dict[str, Any] = {
     "id": "c1",
     "object": "chat.completion",
