@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -173,10 +173,11 @@ def run_and_cancel(
     config: AgentConfig,
     tools: Mapping[str, AgentTool],
     script: list[Step],
-    when: Callable[[Sequence[RunEvent]], bool],
-) -> list[RunEvent]:
-    """Run an agent, and cancel the run once this holds for the events that were told."""
-    events: list[RunEvent] = []
+    moment: threading.Event,
+    *,
+    observer: Callable[[RunEvent], None] | None = None,
+) -> None:
+    """Run an agent, and cancel the run at this moment."""
 
     async def cancelled() -> None:
         with scripted_provider(script) as provider:
@@ -185,11 +186,9 @@ def run_and_cancel(
                 return HttpModel.of("openai", tier.model, base_url=f"{provider.url}/v1")
 
             task = asyncio.ensure_future(
-                run_agent(config, "Do it.", model, tools, store, observer=events.append)
+                run_agent(config, "Do it.", model, tools, store, observer=observer)
             )
-            async with asyncio.timeout(60):
-                while not when(events):
-                    await asyncio.sleep(0.01)
+            assert await asyncio.to_thread(moment.wait, 60)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -197,7 +196,6 @@ def run_and_cancel(
             assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(cancelled())
-    return events
 
 
 def test_a_run_that_is_cancelled_amid_its_calls_ends_them_all(store: Store, tmp_path: Path) -> None:
@@ -216,7 +214,7 @@ def test_a_run_that_is_cancelled_amid_its_calls_ends_them_all(store: Store, tmp_
         update={"tiers": (Tier(name="a", model="m"), Tier(name="b", model="m"))}
     )
     script: list[Step] = [asks(Call("waits", {}, "c1"), Call("writes", {}, "c2"))]
-    run_and_cancel(store, config, tools, script, lambda _: began.is_set())
+    run_and_cancel(store, config, tools, script, began)
     assert states(store) == [
         ("waits", "cancelled", "cancelled"),
         ("writes", "cancelled", "cancelled"),
@@ -232,9 +230,15 @@ def test_a_run_that_is_cancelled_amid_an_answer_leaves_what_had_come(
     store: Store, tmp_path: Path
 ) -> None:
     script: list[Step] = [Delivery(asks(Call("submit_result", GOOD["reviewer"])), "hangs")]
-    events = run_and_cancel(
-        store, using({}), {}, script, lambda told: any(isinstance(e, ChunkCame) for e in told)
-    )
+    events: list[RunEvent] = []
+    came = threading.Event()
+
+    def observe(event: RunEvent) -> None:
+        events.append(event)
+        if isinstance(event, ChunkCame):
+            came.set()
+
+    run_and_cancel(store, using({}), {}, script, came, observer=observe)
     assert isinstance(events[0], LegStarted)
     [leg] = iter_legs(store.reader)
     assert leg.ended is not None
