@@ -199,7 +199,7 @@ def _failing(folder: Path, call: str, error: str, when: str, *, threads: int = 1
     strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
     inject = ["-P", str(folder), *_paths(folder), "-e", f"inject={call}:error={error}:when={when}"]
     module = [sys.executable, "-m", "tests.support.journal_worker", "append", str(folder)]
-    return [*strace, *inject, *module, "p", str(threads), "24", "4000"]
+    return [*strace, *inject, *module, "p", str(threads), str(24 * threads), "4000"]
 
 
 def _paths(folder: Path) -> list[str]:
