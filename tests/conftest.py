@@ -2,11 +2,14 @@
 
 import asyncio
 import gc
+import os
 import signal
+import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import disk_usage
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +19,7 @@ from sqlalchemy import URL
 from tests.support import object_stores
 from tests.support.effort import EFFORT, times
 from tests.support.lossy_server import LossyServer
+from tests.support.new_stores import new_store
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
 
@@ -41,6 +45,14 @@ if _IS_DERANDOMIZED:
     pytest.MonkeyPatch().setattr(providers, "_get_local_constants", Constants)
 
 
+_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 4 << 30
+
+if "TMPDIR" not in os.environ and _MEMORY.is_dir() and disk_usage(_MEMORY).free >= _ROOM_BYTES:
+    # Temporary files in memory: most of the time of a test would be that of its syncs.
+    os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
+
+
 def pytest_configure() -> None:
     """Undo what a background job or nohup hands down, since the tests send these signals.
 
@@ -51,6 +63,13 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             handler = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
             signal.signal(number, handler)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test each engine in turn if the test is part of the contract of stores."""
+    is_marked = metafunc.definition.get_closest_marker("both_engines") is not None
+    if is_marked and "database" in metafunc.fixturenames:
+        metafunc.parametrize("database", ["sqlite", "postgresql"], indirect=True)
 
 
 def pytest_collection_finish() -> None:
@@ -78,10 +97,10 @@ def lossy(postgres_url: str) -> Iterator[LossyServer]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty place for a store, on each engine in turn."""
-    if request.param == "postgresql":
+    """An empty place for a store: a file, or with the mark `both_engines` each engine in turn."""
+    if getattr(request, "param", "sqlite") == "postgresql":
         url: str = request.getfixturevalue("postgres_url")
         return url
     return str(tmp_path / "trail.db")
@@ -89,17 +108,15 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def store(database: str, tmp_path: Path) -> Iterator[Store]:
-    """A fresh store, on each engine in turn."""
-    with create_store(
-        database, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
-    ) as created:
+    """A new store in this place."""
+    with new_store(database, tmp_path) as created:
         yield created
 
 
 @pytest.fixture
 def sqlite_store(tmp_path: Path) -> Iterator[Store]:
     """A fresh store in a file, where the engine makes no difference."""
-    with create_store(tmp_path / "trail.db") as created:
+    with new_store(str(tmp_path / "trail.db"), tmp_path) as created:
         yield created
 
 

@@ -1,7 +1,6 @@
 """Fresh stores with a command line pointed at them."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -9,16 +8,7 @@ from unittest.mock import patch
 import pytest
 from tests.support.audit_guide import record_story
 from tests.support.cli import Cli
-
-from tooltrail.store import create_store
-
-
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a store to copy, which is quicker than to create one."""
-    folder = tmp_path_factory.mktemp("empty")
-    create_store(folder / "trail.db").close()
-    return folder
+from tests.support.new_stores import make_store
 
 
 @pytest.fixture(autouse=True)
@@ -29,10 +19,12 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def cli(empty_store: Path, tmp_path: Path) -> Cli:
+def cli(tmp_path: Path) -> Cli:
     """The command line of a fresh SQLite store."""
-    shutil.copytree(empty_store, tmp_path / "store")
-    return Cli(str(tmp_path / "store" / "trail.db"))
+    folder = tmp_path / "store"
+    folder.mkdir(mode=0o700)
+    make_store(str(folder / "trail.db"), folder)
+    return Cli(str(folder / "trail.db"))
 
 
 @pytest.fixture(scope="module")

@@ -69,72 +69,38 @@ def test_ls_of_one_invocation_or_one_session(cli: Cli) -> None:
     assert {row["path"] for row in cli.ok("artifact", "ls", "--json").records} == {first, second}
 
 
-def test_cat_prints_the_exact_bytes(cli: Cli) -> None:
-    wild = bytes(range(256)) * 3_000 + b"\xff no newline"
-    path = store_artifact(cli, wild)
-    ended = cli.ok("artifact", "cat", path)
-    assert (ended.stdout, ended.stderr) == (wild, b"")
+def test_too_few_digits_and_no_digits_name_nothing(cli: Cli) -> None:
+    for name in ("abc", "a", "xyzw", "sha256:", "sha256:abc", "sha256:ABCD"):
+        ended = cli.run("artifact", "cat", name)
+        assert (ended.code, ended.stdout) == (2 if "sha256" in name else 3, b"")
+        assert repr(name) in ended.sentence
 
 
-def test_an_artifact_has_several_names(cli: Cli) -> None:
-    path = store_artifact(cli, TEXT)
-    digits = path[-68:-4]
-    digest = f"sha256:{digits}"
-    for name in (path, digits, digits[:4], digest, digest[:-1], digest[:11]):
-        assert cli.ok("artifact", "cat", name).stdout == TEXT
-
-
-@pytest.mark.parametrize("name", ["abc", "a", "xyzw", "sha256:", "sha256:abc", "sha256:ABCD"])
-def test_too_few_digits_and_no_digits_name_nothing(cli: Cli, name: str) -> None:
-    ended = cli.run("artifact", "cat", name)
-    assert (ended.code, ended.stdout) == (2 if "sha256" in name else 3, b"")
-    assert repr(name) in ended.sentence
-
-
-@pytest.mark.parametrize("count", [0, 1, 10, 29_999, 30_000, 30_001, 10**9])
-@pytest.mark.parametrize("ending", [b"", b"an unfinished line"])
-def test_head_and_tail_print_as_many_lines_as_asked_for(
-    cli: Cli, count: int, ending: bytes
-) -> None:
+@pytest.mark.parametrize("ending", [b"", b"an unfinished line", b"\0\xff\nno text\xff"])
+def test_head_and_tail_print_as_many_lines_as_asked_for(cli: Cli, ending: bytes) -> None:
     path = store_artifact(cli, TEXT + ending)
-    lines = [*LINES, ending] if ending else LINES
-    assert cli.ok("artifact", "head", path, "-n", str(count)).stdout == b"".join(lines[:count])
-    wanted = b"".join(lines[-count:]) if count else b""
-    assert cli.ok("artifact", "tail", path, "-n", str(count)).stdout == wanted
-
-
-def test_ten_lines_are_the_default(cli: Cli) -> None:
-    path = store_artifact(cli, TEXT)
-    assert cli.ok("artifact", "head", path).stdout == b"".join(LINES[:10])
-    assert cli.ok("artifact", "tail", path).stdout == b"".join(LINES[-10:])
-
-
-@pytest.mark.parametrize("verb", ["head", "tail"])
-@pytest.mark.parametrize("count", ["-1", "x"])
-def test_lines_are_counted_from_zero(cli: Cli, verb: str, count: str) -> None:
-    ended = cli.run("artifact", verb, "abcd", "-n", count)
-    assert ended.code == 2
-    assert "'-n'" in ended.usage_error
-
-
-def test_binary_lines_are_lines_all_the_same(cli: Cli) -> None:
-    lines = [bytes([n % 256, 0, 255]).replace(b"\n", b"\r") + b"\n" for n in range(9_000)]
-    path = store_artifact(cli, b"".join(lines))
-    assert cli.ok("artifact", "head", path, "-n", "3").stdout == b"".join(lines[:3])
-    assert cli.ok("artifact", "tail", path, "-n", "3").stdout == b"".join(lines[-3:])
+    lines = [*LINES, *ending.splitlines(keepends=True)]
+    for count in (0, 1, 10, 29_999, 30_000, 30_001, 10**9):
+        wanted = [b"".join(lines[:count]), b"".join(lines[-count:] if count else [])]
+        printed = [
+            cli.ok("artifact", verb, path, "-n", str(count)).stdout for verb in ("head", "tail")
+        ]
+        assert printed == wanted, count
+    assert cli.ok("artifact", "head", path).stdout == b"".join(lines[:10])
+    assert cli.ok("artifact", "tail", path).stdout == b"".join(lines[-10:])
 
 
 @pytest.mark.parametrize("verb", ["head", "tail"])
 def test_a_giant_line_takes_no_more_memory_than_a_block(cli: Cli, verb: str) -> None:
     with cli.open() as store:
         capture = Capture("big", cli.folder / "big.zst", edge_bytes=10)
-        for _ in range(300):
+        for _ in range(150):
             capture.write(b"x" * MIB)
         capture.write(b"\nend\n")
         path = store.archive.publish(capture.close()).path
 
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (400 * MIB, 400 * MIB))
+        resource.setrlimit(resource.RLIMIT_AS, (250 * MIB, 250 * MIB))
 
     counting = cli.start(
         *("artifact", verb, path, "-n", "1"),
@@ -149,7 +115,7 @@ def test_a_giant_line_takes_no_more_memory_than_a_block(cli: Cli, verb: str) -> 
         while block := output.read(MIB):
             size += len(block)
         assert errors.read() == b""
-    assert (counting.returncode, size) == (0, 300 * MIB + 1 if verb == "head" else 4)
+    assert (counting.returncode, size) == (0, 150 * MIB + 1 if verb == "head" else 4)
 
 
 def test_an_object_that_the_store_does_not_know_can_be_read_by_its_path(cli: Cli) -> None:
@@ -186,21 +152,3 @@ def test_stat_says_what_is_known_and_who_refers_to_it(cli: Cli) -> None:
     assert f"digest       {facts['digest']}" in lines
     assert f"created at   {facts['created_at'][:19].replace('T', ' ')}Z" in lines
     assert lines[-2:] == [f"referred by  {owner}" for owner in owners]
-
-
-def test_verify_reads_everything_that_the_store_refers_to(cli: Cli) -> None:
-    path = store_artifact(cli, TEXT)
-    store_artifact(cli, TEXT[::-1])
-    ended = cli.ok("artifact", "verify")
-    assert (ended.text, ended.message) == ("", "2 artifacts, 638 kB: 0 damaged or missing\n")
-    found = cli.ok("artifact", "verify", path, "--json").records
-    assert found == [
-        {
-            "schema_version": 1,
-            "path": path,
-            "state": "ok",
-            "size": len(TEXT),
-            "reason": "",
-            "differences": [],
-        }
-    ]

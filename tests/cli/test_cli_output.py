@@ -52,9 +52,8 @@ def printed(action: Callable[[], object]) -> str:
     return buffer.getvalue().decode()
 
 
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [
+def test_sizes_are_in_powers_of_a_thousand() -> None:
+    for count, text in (
         (None, ""),
         (0, "0 B"),
         (999, "999 B"),
@@ -65,10 +64,8 @@ def printed(action: Callable[[], object]) -> str:
         (256 * 2**20, "268 MB"),
         (10**12, "1 TB"),
         (2**63 - 1, "9.22 EB"),
-    ],
-)
-def test_sizes_are_in_powers_of_a_thousand(count: int | None, text: str) -> None:
-    assert _output.size_of(count) == text
+    ):
+        assert _output.size_of(count) == text
 
 
 @given(st.integers(0, 2**63 - 1))
@@ -79,9 +76,8 @@ def test_a_size_is_short_and_near_the_truth(count: int) -> None:
     assert len(number) <= 4
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "text"),
-    [
+def test_durations_are_in_the_unit_that_fits() -> None:
+    for milliseconds, text in (
         (None, ""),
         (0, "0.00 s"),
         (312, "0.31 s"),
@@ -91,10 +87,8 @@ def test_a_size_is_short_and_near_the_truth(count: int) -> None:
         (252_000, "4 min 12 s"),
         (3_599_600, "1 h 0 min"),
         (90_061_000, "25 h 1 min"),
-    ],
-)
-def test_durations_are_in_the_unit_that_fits(milliseconds: int | None, text: str) -> None:
-    assert _output.duration_of(milliseconds) == text
+    ):
+        assert _output.duration_of(milliseconds) == text
 
 
 def test_one_thing_is_not_plural() -> None:
@@ -386,11 +380,17 @@ def test_a_command_in_the_background_goes_on_ignoring_ctrl_c(cli: Cli) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
-def test_no_text_in_csv_is_a_formula(cli: Cli, formula: str) -> None:
-    cli.ok("session", "open", "--title", formula)
-    table = cli.ok("session", "ls", "--csv", "--fields", "invocation_count,title").text
-    assert [*csv.reader(table.splitlines())][1:] == [["0", f"'{formula}"]]
+def test_no_text_in_csv_is_a_formula(cli: Cli) -> None:
+    for formula in (
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+    ):
+        cli.ok("session", "open", "--title", formula)
+        table = cli.ok("session", "ls", "--csv", "--fields", "invocation_count,title").text
+        assert [*csv.reader(table.splitlines())][1] == ["0", f"'{formula}"]
 
 
 def test_recorded_bytes_drive_no_terminal_unless_raw_is_given(cli: Cli) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.support.cli import Cli, python, without_coverage
 from tests.support.effort import times
 
-KILLS = times(8)
+KILLS = times(6)
 MIN_MIDWAY = 2
 """Kills that must hit a running command, or the test proves too little."""
 

@@ -77,7 +77,7 @@ def test_a_file_that_is_no_policy_is_refused_before_anything_runs(
     if content is not None:
         file.write_bytes(content)
     mark = cli.folder / "ran"
-    ended = cli.exec("--policy", str(file), "--", "touch", str(mark))
+    ended = cli.run("exec", "--policy", str(file), "--", "touch", str(mark))
     assert ended.code == 2
     assert sentence in ended.message
     assert not mark.exists()

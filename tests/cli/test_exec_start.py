@@ -22,7 +22,7 @@ FORBIDDEN = {
 MOST_TIMES = 5.0
 """Processor time of `exec -- true`, as a multiple of `python -c pass`."""
 
-RUNS = 11
+RUNS = 7
 
 
 @pytest.fixture

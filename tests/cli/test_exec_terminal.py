@@ -65,9 +65,3 @@ def test_output_that_goes_to_a_file_stays_apart(
     terminal.close()
     assert (terminal.seen, (tmp_path / "err").read_bytes()) == (b"out\r\n", b"err\n")
     assert roles(cli) == ["stdout", "stderr", "order"]
-
-
-def test_much_output_of_a_terminal_is_kept(cli: Cli) -> None:
-    ended = cli.exec("--tty", "always", "--", "seq", "20000")
-    assert cli.ok("show", "--stream", "combined").stdout == ended.stdout
-    assert len(ended.stdout.splitlines()) == 20_000

@@ -143,16 +143,6 @@ def test_when_the_tool_is_killed_the_follower_says_so(cli: Cli, writer: SpoolWri
     assert cli.ok("log", "--state", "interrupted", "--json").records[0]["id"] == name
 
 
-def test_what_was_interrupted_is_printed_and_incomplete(cli: Cli, writer: SpoolWriter) -> None:
-    name = writer.do("start")
-    writer.do("write stdout so far")
-    writer.do("flush stdout")
-    writer.kill()
-    ended = cli.run("artifact", "tail", "-f", name)
-    assert (ended.code, ended.stdout) == (4, b"so far\n")
-    assert ended.sentence == f"invocation {name} was interrupted"
-
-
 @pytest.mark.parametrize("size", [100, 100_000])
 def test_what_has_ended_is_printed_from_the_store(cli: Cli, size: int) -> None:
     with cli.open() as store:
@@ -171,30 +161,6 @@ def test_a_failure_that_printed_nothing_ends_at_once(cli: Cli) -> None:
     with cli.open() as store:
         fail_tool(store.open_session())
     assert cli.ok("artifact", "tail", "-f", "@last").stdout == b""
-
-
-def test_an_artifact_with_f_is_printed_and_over(cli: Cli) -> None:
-    with cli.open() as store:
-        run_command(store.open_session(), digits(100_000))
-        (artifact,) = store.reader.artifacts()
-    last = digits(100_000).splitlines(keepends=True)[-2:]
-    digest = artifact.path.rpartition("/")[2].removesuffix(".zst")
-    for name in (artifact.path, f"sha256:{digest}", digest[:12]):
-        assert cli.ok("artifact", "tail", "-f", "-n", "2", name).stdout == b"".join(last)
-
-
-def test_names_that_mean_nothing_are_told_as_everywhere(cli: Cli) -> None:
-    with cli.open() as store:
-        session = store.open_session()
-        ids = [run_command(session, b"x").invocation_id for _ in range(2)]
-    for name, kinds in (("ffffffffff", "invocation and no artifact"), ("no-such", "invocation")):
-        ended = cli.run("artifact", "tail", "-f", name)
-        assert (ended.code, ended.sentence) == (3, f"no {kinds} is named {name!r}")
-    ended = cli.run("artifact", "tail", "-f", ids[0].hex[:8])
-    assert ended.code == 2
-    assert "is ambiguous" in ended.sentence
-    ended = cli.run("artifact", "tail", "-f", "--stream", "none", "@last")
-    assert (ended.code, ended.sentence) == (3, f"invocation {ids[1]} has no stream 'none'")
 
 
 @pytest.mark.parametrize("size", [100, 100_000])

@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import click
 import pytest
-from tests.support.cli import PROGRAM, Cli, clean_environment
+from tests.support.cli import PROGRAM, Cli, clean_environment, without_coverage
 from tests.support.cli_reference import DOCUMENT, commands
 
 from tooltrail.cli import _export_options, _transcribing
@@ -17,54 +17,22 @@ from tooltrail.wire import FORMAT_MODULES
 
 HEAVY = ("sqlalchemy", "alembic", "pydantic", "fsspec", "zstandard", "rich")
 PATHS = [path for path, _, _ in commands()]
-GROUPS = ("artifact", "db", "session")
-WANTED = {
-    "init",
-    "status",
-    "exec",
-    "log",
-    "show",
-    "transcript",
-    "session open",
-    "session close",
-    "session ls",
-    "db current",
-    "db upgrade",
-    "db check",
-    "db backup",
-    *(f"artifact {name}" for name in ("ls", "cat", "stat", "head", "tail", "verify")),
-    *GROUPS,
-}
+QUIET = without_coverage(clean_environment())
 
 
-def test_every_command_of_the_main_job_is_there() -> None:
-    assert {path.removeprefix("tooltrail ") for path in PATHS} >= WANTED
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_every_command_has_a_help_text_and_helps_for_every_option(path: str, nowhere: Cli) -> None:
-    (command,) = [command for name, command, _ in commands() if name == path]
-    assert command.help
-    assert command.get_short_help_str()
-    for parameter in command.params:
-        assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
-    for flag in ("--help", "-h"):
-        ended = nowhere.ok(*path.split()[1:], flag)
-        assert ended.text.startswith(f"Usage: {path} ")
-        assert ended.message == ""
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_every_command_is_listed_by_its_group(path: str, nowhere: Cli) -> None:
-    *group, name = path.split()[1:]
-    listed = nowhere.ok(*group, "--help").text
-    assert re.search(rf"^  {name}  +\S", listed, re.MULTILINE)
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_every_command_has_an_entry_in_the_docs(path: str) -> None:
-    lines = DOCUMENT.read_text().splitlines()
-    assert f"## {path}" in lines
+def test_every_command_has_a_help_text_and_helps_for_every_option(nowhere: Cli) -> None:
+    for path, command, _ in commands():
+        assert command.help
+        assert command.get_short_help_str()
+        for parameter in command.params:
+            assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
+        *group, name = path.split()[1:]
+        for flag in ("--help", "-h"):
+            ended = nowhere.ok(*group, name, flag)
+            assert ended.text.startswith(f"Usage: {path} ")
+            assert ended.message == ""
+        listed = nowhere.ok(*group, "--help").text
+        assert re.search(rf"^  {name}  +\S", listed, re.MULTILINE), path
 
 
 def test_help_prints_the_table_of_exit_codes(nowhere: Cli) -> None:
@@ -95,33 +63,35 @@ def test_an_unknown_command_is_wrong_usage(nowhere: Cli) -> None:
     assert ended.usage_error == "No such command 'lgo'. Did you mean 'log'?"
 
 
-def modules_after(*arguments: str) -> set[str]:
-    """The top-level modules that the program has imported when it ends."""
-    code = (
-        "import sys, runpy, atexit\n"
-        "atexit.register(lambda: print(*{m.partition('.')[0] for m in sys.modules}, "
-        "file=sys.stderr))\n"
-        f"sys.argv = ['tooltrail', *{list(arguments)!r}]\n"
-        "runpy.run_module('tooltrail.cli', run_name='__main__')\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=clean_environment(),
-    )
-    assert done.stdout.startswith(("tooltrail 0", "Usage: tooltrail"))
-    return set(done.stderr.split())
+LOADED = """
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from tooltrail.cli.__main__ import main
+for line in {lines!r}:
+    sys.argv = ["tooltrail", *line.split()]
+    with redirect_stdout(StringIO()) as printed:
+        try:
+            main()
+        except SystemExit as end:
+            assert not end.code, (line, end.code)
+    assert printed.getvalue().startswith(("tooltrail 0", "Usage: tooltrail")), line
+print(*{{one.partition(".")[0] for one in sys.modules}})
+"""
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["--version", "--help", *(f"{path.removeprefix('tooltrail ')} --help" for path in PATHS)],
+    ("lines", "has_click"),
+    [
+        (["--version"], False),
+        (["--help", *(f"{path.removeprefix('tooltrail ')} --help" for path in PATHS)], True),
+    ],
 )
-def test_version_and_help_import_nothing_heavy(line: str) -> None:
-    loaded = modules_after(*line.split())
-    assert ("click" in loaded) is (line != "--version")
+def test_version_and_help_import_nothing_heavy(lines: list[str], has_click: bool) -> None:
+    command = [sys.executable, "-c", LOADED.format(lines=lines)]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, env=QUIET)
+    loaded = set(done.stdout.split())
+    assert ("click" in loaded) is has_click
     assert loaded.isdisjoint(HEAVY)
 
 
@@ -141,14 +111,3 @@ def test_the_console_script_and_the_module_are_the_same_program() -> None:
         for argv in ([script], PROGRAM)
     }
     assert len(outputs) == 1
-
-
-def test_a_shell_gets_its_completion_script(nowhere: Cli) -> None:
-    nowhere.environment["_TOOLTRAIL_COMPLETE"] = "bash_source"
-    ended = nowhere.program()
-    assert ended.code == 0
-    assert b"complete" in ended.stdout
-    nowhere.environment.update(
-        {"_TOOLTRAIL_COMPLETE": "bash_complete", "COMP_WORDS": "tooltrail art", "COMP_CWORD": "1"}
-    )
-    assert nowhere.program().stdout == b"plain,artifact\n"

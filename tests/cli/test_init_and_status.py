@@ -93,11 +93,15 @@ def test_an_empty_option_is_none(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
     assert ended.message.endswith(f"artifacts in file://{cli.folder}/new/artifacts\n")
 
 
-@pytest.mark.parametrize("command", ["status", "init", "log"])
-def test_a_database_that_is_a_folder_is_wrong_usage(cli: Cli, command: str) -> None:
-    ended = cli.run(command, "--db", str(cli.folder))
-    assert ended.code == 2
-    assert ended.sentence == f"{cli.folder} is a folder; a database is a file"
+def test_a_database_that_is_a_folder_is_wrong_usage(cli: Cli) -> None:
+    for command in (
+        "status",
+        "init",
+        "log",
+    ):
+        ended = cli.run(command, "--db", str(cli.folder))
+        assert ended.code == 2
+        assert ended.sentence == f"{cli.folder} is a folder; a database is a file"
 
 
 @pytest.mark.parametrize("root", ["{}/file", "file://{}/file", "ftp://host/root", "{}/taken"])

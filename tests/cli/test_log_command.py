@@ -93,9 +93,8 @@ def test_the_table_shows_the_newest_first_with_how_each_ended(recorded: Cli) -> 
     assert words[6][:2] == ["Read", "ok"]
 
 
-@pytest.mark.parametrize(
-    ("flags", "places"),
-    [
+def test_a_flag_repeated_is_or_and_different_flags_are_and(recorded: Cli) -> None:
+    for flags, places in (
         ("--tool Bash", [1, 3, 4, 8]),
         ("--tool Bash --tool shell", [1, 2, 3, 4, 8]),
         ("--tool Bash --exit-code 0", [1]),
@@ -128,15 +127,11 @@ def test_the_table_shows_the_newest_first_with_how_each_ended(recorded: Cli) -> 
         ("--until 1h", []),
         ("--until 2999-01-01 --since 2020-01-01", [1, 2, 3, 4, 5, 6, 7, 8]),
         ("--since yesterday --until now", [1, 2, 3, 4, 5, 6, 7, 8]),
-    ],
-)
-def test_a_flag_repeated_is_or_and_different_flags_are_and(
-    recorded: Cli, flags: str, places: list[int]
-) -> None:
-    everything = recorded.ok("log", "--reverse", "--json").records
-    ended = recorded.ok("log", "--reverse", "--json", *flags.split())
-    assert ended.records == [everything[place - 1] for place in places]
-    assert ended.message == ""
+    ):
+        everything = recorded.ok("log", "--reverse", "--json").records
+        ended = recorded.ok("log", "--reverse", "--json", *flags.split())
+        assert ended.records == [everything[place - 1] for place in places]
+        assert ended.message == ""
 
 
 def test_since_and_until_are_exact_to_the_microsecond(recorded: Cli) -> None:
@@ -148,17 +143,14 @@ def test_since_and_until_are_exact_to_the_microsecond(recorded: Cli) -> None:
     assert datetime.fromisoformat(moments[0]).tzinfo == UTC
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [
+def test_a_value_that_a_filter_cannot_have_is_wrong_usage(recorded: Cli) -> None:
+    for flags in (
         *("--state odd", "--outcome odd", "--exit-code 256", "--exit-code x", "--exit-code !=256"),
         *("--signal SIGODD", "--signal 0", "--min-size -1", "-n -1"),
-    ],
-)
-def test_a_value_that_a_filter_cannot_have_is_wrong_usage(recorded: Cli, flags: str) -> None:
-    ended = recorded.run("log", *flags.split())
-    assert (ended.code, ended.stdout) == (2, b"")
-    assert f"'{flags.split(maxsplit=1)[0]}'" in ended.usage_error
+    ):
+        ended = recorded.run("log", *flags.split())
+        assert (ended.code, ended.stdout) == (2, b"")
+        assert f"'{flags.split(maxsplit=1)[0]}'" in ended.usage_error
 
 
 def test_a_list_that_was_cut_says_so_and_how_to_go_on(recorded: Cli) -> None:
@@ -170,26 +162,34 @@ def test_a_list_that_was_cut_says_so_and_how_to_go_on(recorded: Cli) -> None:
     assert recorded.ok("log", "-n", "0").message == ""
 
 
-@pytest.mark.parametrize("order", [[], ["--reverse"]])
-def test_the_cursor_walks_through_all_of_them_once(recorded: Cli, order: list[str]) -> None:
-    everything = recorded.ok("log", "-n", "0", "--json", *order).records
-    ended = recorded.ok("log", "-n", "3", "--json", *order)
-    walked = ended.records
-    while ended.message:
-        cursor = ended.message.split()[-4]
-        ended = recorded.ok("log", "-n", "3", "--json", *order, "--cursor", cursor)
-        walked += ended.records
-    assert walked == everything
-    assert [row["id"] for row in everything] == sorted(
-        (row["id"] for row in everything), reverse=not order
-    )
+def test_the_cursor_walks_through_all_of_them_once(recorded: Cli) -> None:
+    for order in (
+        [],
+        ["--reverse"],
+    ):
+        everything = recorded.ok("log", "-n", "0", "--json", *order).records
+        ended = recorded.ok("log", "-n", "3", "--json", *order)
+        walked = ended.records
+        while ended.message:
+            cursor = ended.message.split()[-4]
+            ended = recorded.ok("log", "-n", "3", "--json", *order, "--cursor", cursor)
+            walked += ended.records
+        assert walked == everything
+        assert [row["id"] for row in everything] == sorted(
+            (row["id"] for row in everything), reverse=not order
+        )
 
 
-@pytest.mark.parametrize("cursor", ["nonsense", "-1", "1" * 30, ""])
-def test_a_cursor_that_no_page_gave_is_refused(recorded: Cli, cursor: str) -> None:
-    ended = recorded.run("log", "--cursor", cursor)
-    assert (ended.code, ended.stdout) == (2, b"")
-    assert ended.sentence.startswith("not a cursor of this list: ")
+def test_a_cursor_that_no_page_gave_is_refused(recorded: Cli) -> None:
+    for cursor in (
+        "nonsense",
+        "-1",
+        "1" * 30,
+        "",
+    ):
+        ended = recorded.run("log", "--cursor", cursor)
+        assert (ended.code, ended.stdout) == (2, b"")
+        assert ended.sentence.startswith("not a cursor of this list: ")
 
 
 def test_every_style_prints_the_same_facts(recorded: Cli) -> None:

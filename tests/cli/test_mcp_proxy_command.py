@@ -79,8 +79,7 @@ def http_server() -> Generator[str]:
             process.kill()
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(("transport", "mode"), [("stdio", "legacy"), ("http", "auto")])
 def test_the_official_client_and_server_do_not_notice_the_proxy(
     cli: Cli, transport: str, mode: str
 ) -> None:

@@ -89,9 +89,8 @@ def test_no_text_of_an_error_passes_for_a_message_of_its_own(
     assert second == "  tooltrail: all is well"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_names_given_on_the_command_line_are_repeated_harmless(cli: Cli) -> None:
+    for arguments in (
         ("show", HOSTILE),
         ("session", "close", HOSTILE),
         ("artifact", "cat", HOSTILE),
@@ -100,16 +99,12 @@ def test_no_text_of_an_error_passes_for_a_message_of_its_own(
         (HOSTILE,),
         ("log", "--db", f"/no/{HOSTILE}"),
         ("log", "--tool", HOSTILE, "--fields", HOSTILE, "--csv"),
-    ],
-)
-def test_names_given_on_the_command_line_are_repeated_harmless(
-    cli: Cli, arguments: tuple[str, ...]
-) -> None:
-    ended = cli.run(*arguments)
-    assert ended.code != 0
-    assert "evil" in ended.message
-    assert not HARMFUL.search(ended.message.replace("\n", ""))
-    assert not HARMFUL.search(on_terminal(ended.message))
+    ):
+        ended = cli.run(*arguments)
+        assert ended.code != 0
+        assert "evil" in ended.message
+        assert not HARMFUL.search(ended.message.replace("\n", ""))
+        assert not HARMFUL.search(on_terminal(ended.message))
 
 
 def test_a_command_that_cannot_start_is_named_harmless(cli: Cli) -> None:

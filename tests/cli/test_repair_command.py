@@ -5,12 +5,10 @@ from contextlib import contextmanager
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.cut_off_answers import cut_off_answer
 from tests.support.recording import run_command
 from tests.support.spool_writer import SpoolWriter
 from tests.support.spools import captured_in
 
-from tooltrail.artifacts.codec import compress_frame
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import now
 from tooltrail.records.digests import digest_of
@@ -61,7 +59,7 @@ def test_a_store_that_is_up_to_date_needs_no_repair(cli: Cli) -> None:
     )
 
 
-@pytest.mark.parametrize("command", ["log", "show", "transcript", "session ls", "verify", "status"])
+@pytest.mark.parametrize("command", ["log", "transcript", "status"])
 def test_every_reading_command_ends_the_calls_of_killed_programs(cli: Cli, command: str) -> None:
     name = kill_after(cli, "write stdout x", "flush stdout")
     ended = cli.ok(*command.split())
@@ -69,29 +67,6 @@ def test_every_reading_command_ends_the_calls_of_killed_programs(cli: Cli, comma
     (row,) = cli.ok("log", "--json").records
     assert (row["id"], row["state"]) == (name, "interrupted")
     assert cli.ok("show", name, "--stream", "stdout").stdout == b"x\n"
-
-
-def test_what_is_lost_is_said(cli: Cli) -> None:
-    name = kill_after(cli, "write stdout kept", "flush stdout")
-    with (cli.folder / "spool" / name / "stdout.zst").open("ab") as file:
-        file.write(compress_frame(b"z" * 2_000).data[:-1])
-    ended = cli.run("show", name, "--stream", "stdout")
-    assert (ended.code, ended.stdout) == (4, b"kept\n")
-    assert ended.sentence == (
-        "stdout: 1 bytes were not kept: the program that recorded it ended in the middle of a frame"
-    )
-
-
-def test_a_damaged_file_of_a_killed_program_is_kept_and_named(cli: Cli) -> None:
-    name = kill_after(cli, "write stdout whole", "flush stdout")
-    with (cli.folder / "spool" / name / "stdout.zst").open("ab") as spooled:
-        spooled.write(bytes(100))
-    kept = cli.folder / "spool" / "damaged" / f"{name}-stdout.zst"
-    cli.ok("repair")
-    ended = cli.run("show", name, "--stream", "stdout")
-    assert (ended.code, ended.stdout) == (4, b"whole\n")
-    assert f"{kept} is damaged: " in ended.message
-    assert kept.exists()
 
 
 def test_output_that_cannot_be_read_now_waits_and_recording_goes_on(cli: Cli) -> None:
@@ -155,14 +130,3 @@ def test_rejected_facts_are_incomplete_and_named(cli: Cli) -> None:
     (record,) = cli.run("status", "--json").records
     assert record["condition"]["rejected_count"] == 1
     assert cli.run("verify").code == 4
-
-
-def test_answers_of_killed_programs_are_recorded(cli: Cli) -> None:
-    with cli.open() as store:
-        session = store.open_session().id
-    cut_off_answer(cli.folder / "spool", session, 2)
-    assert cli.ok("repair", "--json").records[0]["recovered_count"] == 1
-    assert "Let me add." in cli.ok("transcript", str(session)).text
-    (line,) = cli.ok("transcript", "--provider-exact").lines
-    assert "Let me add." in line
-    assert cli.ok("verify").text == ""

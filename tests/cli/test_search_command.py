@@ -4,8 +4,6 @@ import json
 import random
 import re
 import shlex
-import subprocess
-import sys
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -137,20 +135,6 @@ def test_the_index_can_be_switched_off_and_made_again(recorded: Cli) -> None:
     assert screen.count("indexing  ░") == 1
     assert recorded.ok("db", "check").message == "no problem found\n"
     assert "facts" in next(one for one in recorded.ok("status").lines if one.startswith("index"))
-
-
-def test_a_search_loads_no_toolkit(recorded: Cli) -> None:
-    code = (
-        "import sys\nfrom tooltrail.cli._app import app\nfrom tooltrail.cli._failures import run\n"
-        "sys.argv = ['tooltrail', 'search', 'E0433']\nrun(app)\nprint('\\n'.join(sys.modules))"
-    )
-    recorded.ok("search", "E0433")
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command, env=recorded.full_environment, capture_output=True, check=True, text=True
-    )
-    roots = {name.partition(".")[0] for name in done.stdout.splitlines()}
-    assert roots.isdisjoint({"sqlalchemy", "alembic", "pydantic", "fsspec", "rich"})
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not on this machine")

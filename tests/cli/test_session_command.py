@@ -3,7 +3,6 @@
 import csv
 import io
 
-import pytest
 from tests.support.cli import Cli
 from tests.support.recording import run_command
 
@@ -66,10 +65,14 @@ def test_sessions_are_listed_newest_first_as_many_as_asked_for(cli: Cli) -> None
     ]
 
 
-@pytest.mark.parametrize("style", ["--json", "--csv", "--ndjson"])
-def test_a_session_list_knows_its_fields_when_it_is_empty(cli: Cli, style: str) -> None:
-    assert cli.run("session", "ls", style, "--fields", "nope").code == 2
-    assert cli.run("session", "ls", style, "--fields", "id").code == 0
+def test_a_session_list_knows_its_fields_when_it_is_empty(cli: Cli) -> None:
+    for style in (
+        "--json",
+        "--csv",
+        "--ndjson",
+    ):
+        assert cli.run("session", "ls", style, "--fields", "nope").code == 2
+        assert cli.run("session", "ls", style, "--fields", "id").code == 0
 
 
 def test_a_title_cannot_disturb_the_table(cli: Cli) -> None:

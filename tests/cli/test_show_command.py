@@ -6,7 +6,7 @@ import re
 import pytest
 from tests.support.altering import alter
 from tests.support.cli import Cli
-from tests.support.recording import captured, command_output, fail_tool, run_command, run_tool
+from tests.support.recording import captured, command_output, fail_tool, run_command
 from tests.support.rewording import reworded, without
 
 from tooltrail.records import (
@@ -86,15 +86,9 @@ def test_each_surface_alone_is_exact(cli: Cli) -> None:
     assert detail.receipt
     assert cli.ok("show", "--surface", "receipt").text == detail.receipt.text
     assert cli.ok("show", "--surface", "input").text == ARGUMENTS
-
-
-def test_each_stream_alone_is_exact(cli: Cli) -> None:
-    with cli.open() as store:
-        record(store.open_session())
-    out = cli.ok("show", "--stream", "stdout")
-    assert (out.stdout, out.stderr) == (OUT, b"")
-    err = cli.ok("show", "--stream", "stderr")
-    assert (err.stdout, err.stderr) == (ERR, b"")
+    for name, data in (("stdout", OUT), ("stderr", ERR)):
+        alone = cli.ok("show", "--stream", name)
+        assert (alone.stdout, alone.stderr) == (data, b"")
 
 
 def test_a_stream_that_there_is_not_names_those_that_there_are(cli: Cli) -> None:
@@ -127,18 +121,6 @@ def test_json_has_the_surfaces_as_they_are_stored(cli: Cli) -> None:
     assert {cut["stage"] for cut in found["omissions"]} == {"projection"}
 
 
-def test_an_invocation_has_many_names(cli: Cli) -> None:
-    with cli.open() as store:
-        session = store.open_session()
-        name = record(session)
-        run_tool(session, "later")
-    for spelling in (name, name.upper(), name.replace("-", ""), name[-8:], name[:-3], "@last:Bash"):
-        assert cli.ok("show", spelling, "--surface", "input").text == ARGUMENTS
-    assert cli.ok("show", f"{session.id}#1", "--surface", "input").text == ARGUMENTS
-    assert cli.ok("show", "@last#1", "--surface", "input").text == ARGUMENTS
-    assert cli.ok("show", "@last", "--json").records[0]["tool_name"] == "Read"
-
-
 def test_an_open_invocation_is_incomplete_except_for_its_input(cli: Cli) -> None:
     with cli.open() as store:
         call = ToolCall(tool_name="Bash", arguments_raw="not { json")
@@ -161,23 +143,18 @@ def test_an_open_invocation_is_incomplete_except_for_its_input(cli: Cli) -> None
         assert (found["receipt"], found["complete_output"], found["streams"]) == (None, None, [])
 
 
-@pytest.mark.parametrize(
-    ("ending", "outcome"),
-    [
+def test_the_outcome_says_how_a_command_ended(cli: Cli) -> None:
+    for ending, outcome in (
         ({"signal": 11}, "SIGSEGV"),
         ({"exit_status": 0}, "ok, exit status 0"),
         ({"exit_status": 143, "timed_out": True, "timeout_ms": 9}, "timeout, exit status 143"),
-    ],
-)
-def test_the_outcome_says_how_a_command_ended(
-    cli: Cli, ending: dict[str, int | bool], outcome: str
-) -> None:
-    with cli.open() as store:
-        invocation = store.open_session().start(ToolCall(tool_name="Bash"))
-        streams = {name: captured(invocation, name, b"") for name in ("stdout", "stderr")}
-        result = CommandOutput.model_validate({**ending, **streams})
-        invocation.finish(CompleteOutput.success("Bash", result))
-    assert f"outcome    {outcome}\n" in cli.ok("show").text
+    ):
+        with cli.open() as store:
+            invocation = store.open_session().start(ToolCall(tool_name="Bash"))
+            streams = {name: captured(invocation, name, b"") for name in ("stdout", "stderr")}
+            result = CommandOutput.model_validate({**ending, **streams})
+            invocation.finish(CompleteOutput.success("Bash", result))
+        assert f"outcome    {outcome}\n" in cli.ok("show").text
 
 
 def test_a_failure_shows_its_kind_and_prints_its_envelope(cli: Cli) -> None:
@@ -188,13 +165,6 @@ def test_a_failure_shows_its_kind_and_prints_its_envelope(cli: Cli) -> None:
     assert "error      permission_denied: " in text
     envelope = json.loads(cli.ok("show", "--surface", "complete").text)
     assert envelope["error"]["kind"] == "permission_denied"
-
-
-def test_content_of_other_families_comes_in_its_order(cli: Cli) -> None:
-    with cli.open() as store:
-        run_tool(store.open_session(), "text ✓\n", b"\0\xff")
-    assert cli.ok("show", "--surface", "complete").stdout == "text ✓\n".encode() + b"\0\xff"
-    assert cli.ok("show", "--stream", "content.1").stdout == b"\0\xff"
 
 
 def test_the_output_so_far_of_an_open_invocation_is_where_show_says(cli: Cli) -> None:

@@ -96,9 +96,8 @@ def test_surfaces_are_counted_if_they_are_asked_for(recorded: Cli) -> None:
     assert header.split()[-4:] == ["SHOWN", "CUT", "STORED", "DUPLICATES"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "days"),
-    [
+def test_groups_are_sorted_cut_and_filtered(recorded: Cli) -> None:
+    for arguments, days in (
         ("--by day", ["04", "02", "01"]),
         ("--by day --reverse", ["01", "02", "04"]),
         ("--by day --sort failed", ["01", "02", "04"]),
@@ -107,28 +106,23 @@ def test_surfaces_are_counted_if_they_are_asked_for(recorded: Cli) -> None:
         ("--by day -n 1", ["04"]),
         ("--by day --failed", ["01"]),
         ("--by day --since 2026-03-02", ["04", "02"]),
-    ],
-)
-def test_groups_are_sorted_cut_and_filtered(recorded: Cli, arguments: str, days: list[str]) -> None:
-    printed = recorded.ok("stats", "--tool", "Bash", "--utc", "--json", *arguments.split())
-    found = [one["day"][-2:] for one in printed.records]
-    assert found == days
-    assert ("1 of 3 groups; -n 0 for all" in printed.message) == ("-n 1" in arguments)
+    ):
+        printed = recorded.ok("stats", "--tool", "Bash", "--utc", "--json", *arguments.split())
+        found = [one["day"][-2:] for one in printed.records]
+        assert found == days
+        assert ("1 of 3 groups; -n 0 for all" in printed.message) == ("-n 1" in arguments)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_wrong_options_say_what_is_right(recorded: Cli) -> None:
+    for arguments, said in (
         ("--by colour", "'colour' is not one of tool, family, agent, session, outcome, day, hour"),
         ("--by tool,tool", "'tool' is not one of"),
         ("--sort day", "--sort day needs --by day"),
         ("--fields calls", "unknown field calls; there are tool, call_count"),
-    ],
-)
-def test_wrong_options_say_what_is_right(recorded: Cli, arguments: str, said: str) -> None:
-    ended = recorded.run("stats", *arguments.split())
-    assert ended.code == 2
-    assert said in ended.usage_error
+    ):
+        ended = recorded.run("stats", *arguments.split())
+        assert ended.code == 2
+        assert said in ended.usage_error
 
 
 def test_an_empty_store_prints_a_header(cli: Cli) -> None:

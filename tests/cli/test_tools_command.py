@@ -51,24 +51,21 @@ def test_every_version_is_listed(offered: Cli) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("style", "member", "target"),
-    [
+def test_the_latest_versions_are_told_in_the_format_of_a_provider(offered: Cli) -> None:
+    for style, member, target in (
         ("openai", "tools", "openai.tool"),
         ("openai-responses", "tools", "openai-responses.tool"),
         ("anthropic", "tools", "anthropic.tool"),
         ("gemini", "tools", "gemini.tool"),
         ("ollama", "tools", "ollama.tool"),
         ("mcp", "tools", "mcp-2026.tool"),
-    ],
-)
-def test_the_latest_versions_are_told_in_the_format_of_a_provider(
-    offered: Cli, style: str, member: str, target: str
-) -> None:
-    exported = json.loads(offered.ok("tools", "export", "--format", style, "--tool", "add").text)
-    (tool,) = exported[member]
-    assert problems(target, tool) == []
-    assert "Adds two." in json.dumps(tool)
+    ):
+        exported = json.loads(
+            offered.ok("tools", "export", "--format", style, "--tool", "add").text
+        )
+        (tool,) = exported[member]
+        assert problems(target, tool) == []
+        assert "Adds two." in json.dumps(tool)
 
 
 def test_what_a_session_offered_is_told_in_its_order(offered: Cli) -> None:

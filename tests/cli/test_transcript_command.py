@@ -65,13 +65,17 @@ def test_the_session_is_named_by_the_argument_else_by_the_variable_else_the_last
     assert recorded.ok("transcript").lines[0].startswith(f"Session {talk} talk")
 
 
-@pytest.mark.parametrize("style", ["text", "markdown", "json"])
-def test_a_file_gets_what_would_be_printed(recorded: Cli, tmp_path: Path, style: str) -> None:
-    path = tmp_path / "talk"
-    ended = recorded.ok("transcript", "--format", style, "-o", str(path))
-    assert (ended.text, ended.message) == ("", "")
-    assert path.read_bytes() == recorded.ok("transcript", "--format", style).stdout
-    assert recorded.ok("transcript", "-o", "-").text.startswith("Session ")
+def test_a_file_gets_what_would_be_printed(recorded: Cli, tmp_path: Path) -> None:
+    for style in (
+        "text",
+        "markdown",
+        "json",
+    ):
+        path = tmp_path / "talk"
+        ended = recorded.ok("transcript", "--format", style, "-o", str(path))
+        assert (ended.text, ended.message) == ("", "")
+        assert path.read_bytes() == recorded.ok("transcript", "--format", style).stdout
+        assert recorded.ok("transcript", "-o", "-").text.startswith("Session ")
 
 
 def test_a_file_that_cannot_be_written_is_said(recorded: Cli, tmp_path: Path) -> None:
@@ -115,15 +119,19 @@ def long(cli: Cli) -> Cli:
     return cli
 
 
-@pytest.mark.parametrize("style", ["text", "markdown", "json"])
-def test_a_compacted_transcript_fits_into_its_budget(long: Cli, style: str) -> None:
-    whole = long.ok("transcript", "--format", style).text
-    assert estimate_tokens(whole) > 2_500
-    ended = long.ok("transcript", "--format", style, "--compact", "2500")
-    assert ended.message == ""
-    assert estimate_tokens(ended.text) <= 2_500
-    kept = long.ok("transcript", "--format", style, "--compact", "100000")
-    assert kept.text == whole
+def test_a_compacted_transcript_fits_into_its_budget(long: Cli) -> None:
+    for style in (
+        "text",
+        "markdown",
+        "json",
+    ):
+        whole = long.ok("transcript", "--format", style).text
+        assert estimate_tokens(whole) > 2_500
+        ended = long.ok("transcript", "--format", style, "--compact", "2500")
+        assert ended.message == ""
+        assert estimate_tokens(ended.text) <= 2_500
+        kept = long.ok("transcript", "--format", style, "--compact", "100000")
+        assert kept.text == whole
 
 
 def test_the_oldest_call_is_compacted_and_marked_and_the_newest_is_as_it_was(long: Cli) -> None:
@@ -159,11 +167,16 @@ def test_a_budget_that_is_too_small_is_said_and_what_must_stay_stays(
     assert path.read_bytes() == ended.stdout
 
 
-@pytest.mark.parametrize("budget", ["0", "-1", "many", "1.5"])
-def test_a_budget_that_is_no_number_of_tokens_is_wrong_usage(long: Cli, budget: str) -> None:
-    ended = long.run("transcript", "--compact", budget)
-    assert (ended.code, ended.stdout) == (2, b"")
-    assert "'--compact'" in ended.usage_error
+def test_a_budget_that_is_no_number_of_tokens_is_wrong_usage(long: Cli) -> None:
+    for budget in (
+        "0",
+        "-1",
+        "many",
+        "1.5",
+    ):
+        ended = long.run("transcript", "--compact", budget)
+        assert (ended.code, ended.stdout) == (2, b"")
+        assert "'--compact'" in ended.usage_error
 
 
 def test_the_compaction_of_a_policy_file_is_used(long: Cli) -> None:

@@ -147,9 +147,8 @@ def test_what_the_provider_sent_is_printed_byte_for_byte(talk: Cli) -> None:
     assert line["payload"] == json.dumps(ANSWER)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_options_that_do_not_go_together_are_refused(talk: Cli) -> None:
+    for options in (
         ("--strict",),
         ("--ids", "synthesise"),
         ("--unanswered", "drop"),
@@ -165,11 +164,9 @@ def test_what_the_provider_sent_is_printed_byte_for_byte(talk: Cli) -> None:
         ("--report", "-", "--format", "openai"),
         ("--provider-exact", "--format", "openai"),
         ("--provider-exact", "--compact", "9"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(talk: Cli, options: tuple[str, ...]) -> None:
-    ended = talk.run("transcript", *options)
-    assert (ended.code, ended.stdout) == (2, b"")
+    ):
+        ended = talk.run("transcript", *options)
+        assert (ended.code, ended.stdout) == (2, b"")
 
 
 def test_an_unknown_text_family_is_named(talk: Cli) -> None:

@@ -58,22 +58,6 @@ def test_a_call_that_has_not_ended_is_incomplete(cli: Cli) -> None:
     assert ended.message.endswith(": 0 damaged, 1 incomplete\n")
 
 
-def test_a_message_that_was_altered_has_a_line(cli: Cli) -> None:
-    with cli.open() as store:
-        session = store.open_session()
-        session.message(Message.of("user", "no, stop"))
-        altered = session.message(Message.of("user", "go on"))
-    with cli.open() as store:
-        store.ingest()
-        alter(store, "UPDATE messages SET role = 'system' WHERE key = 2")
-    ended = cli.run("verify")
-    assert ended.code == 1
-    (line,) = ended.lines
-    assert line.startswith("damage ")
-    assert str(altered) in line
-    assert "role" in line
-
-
 def test_a_bar_on_a_terminal_is_erased_before_each_line(cli: Cli) -> None:
     with cli.open() as store:
         altered = store.open_session().message(Message.of("user", "no, stop"))
@@ -117,24 +101,6 @@ def test_json_has_a_record_for_each_finding(cli: Cli) -> None:
     )
     assert name in found["subject"]
     assert name in found["message"]
-
-
-@pytest.mark.parametrize("data", [b"x", None])
-def test_a_bad_artifact_is_named(cli: Cli, data: bytes | None) -> None:
-    with cli.open() as store, store.open_session() as session:
-        record(session, BIG)
-        path = store.reader.artifacts()[0].path
-    stored = cli.folder / "artifacts" / path
-    stored.chmod(0o644)
-    stored.unlink()
-    if data is not None:
-        stored.write_bytes(data)
-    ended = cli.run("verify")
-    assert ended.code == 1
-    (line,) = ended.lines
-    assert line.startswith("damage ")
-    assert path.rpartition("/")[2].removesuffix(".zst") in line
-    assert cli.ok("verify", "--no-artifacts").text == ""
 
 
 def test_an_array_is_printed_while_its_records_come(

@@ -97,8 +97,6 @@ def started(cli: Cli, *arguments: str, **more: int) -> Generator[subprocess.Pope
     ("command", "line_count"),
     [
         ("artifact tail -f {}", 1),
-        ("artifact tail -f --stream stdout {}", 1),
-        ("log -f --invocation {}", 2),
         ("log -f --ndjson", 1),
     ],
 )
@@ -123,18 +121,6 @@ def test_following_ends_with_its_reader_although_nothing_more_comes(
     writer.do("close stdout")
     writer.do("finish")
     assert cli.ok("artifact", "tail", "-f", name).stdout == b"first\nlast\n"
-
-
-def test_following_ends_with_its_terminal(cli: Cli, writer: SpoolWriter) -> None:
-    name = writer.do("start")
-    writer.do("write stdout first")
-    writer.do("flush stdout")
-    ours, theirs = pty.openpty()
-    with started(cli, "artifact", "tail", "-f", name, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        assert os.read(ours, 1) == b"f"
-        os.close(ours)
-        assert process.wait(LONG_S) == 141
 
 
 def test_following_into_a_file_goes_on_to_the_end(

@@ -124,6 +124,7 @@ def test_both_scripts_of_the_head_describe_the_same_schema() -> None:
     assert [one for one in differences if not re.match(unlike, one)] == []
 
 
+@pytest.mark.both_engines
 def test_migrations_and_a_store_that_is_made_have_the_same_schema(
     database: str, tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ def test_migrations_and_a_store_that_is_made_have_the_same_schema(
     assert len(made) > len(schema.metadata.tables)
 
 
+@pytest.mark.both_engines
 def test_to_migrate_twice_changes_nothing(database: str) -> None:
     with opened_at(database) as opened:
         migrate(opened.target)
@@ -164,6 +166,7 @@ def test_the_first_revision_does_not_go_down() -> None:
         module.downgrade()
 
 
+@pytest.mark.both_engines
 def test_a_migration_that_fails_leaves_the_schema_as_it_was(database: str) -> None:
     with opened_at(database) as opened:
         with opened.write() as connection:

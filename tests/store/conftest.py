@@ -1,4 +1,4 @@
-"""A store in its parts, on each engine in turn or in a file, and a fast disk."""
+"""A store in its parts, in a file or on each engine in turn, and a fast disk."""
 
 import tempfile
 from collections.abc import Iterator
@@ -11,13 +11,6 @@ from tests.support.store_parts import StoreParts, store_parts
 @pytest.fixture
 def parts(database: str, tmp_path: Path) -> Iterator[StoreParts]:
     with store_parts(database, tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
-def sqlite_parts(tmp_path: Path) -> Iterator[StoreParts]:
-    """A store in a file, where the engine makes no difference."""
-    with store_parts(str(tmp_path / "trail.db"), tmp_path) as opened:
         yield opened
 
 

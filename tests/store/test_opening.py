@@ -87,6 +87,7 @@ def read_everything(database: Path) -> None:
         run_command(store.open_session(), b"more\n")
 
 
+@pytest.mark.both_engines
 def test_a_new_store_is_empty_and_knows_itself(store: Store, database: str, tmp_path: Path) -> None:
     assert store.reader.sessions() == []
     assert store.reader.invocations().items == ()
@@ -99,6 +100,7 @@ def test_a_new_store_is_empty_and_knows_itself(store: Store, database: str, tmp_
         assert again.archive.sink.url == f"file://{tmp_path / 'artifacts'}"
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("look", LOOKS)
 def test_a_database_of_something_else_is_no_store(
     database: str, look: Callable[[str | Path], object]
@@ -111,6 +113,7 @@ def test_a_database_of_something_else_is_no_store(
         look(database)
 
 
+@pytest.mark.both_engines
 def test_a_store_is_not_created_twice(store: Store, database: str, tmp_path: Path) -> None:
     run_command(store.open_session(), b"precious\n")
     with pytest.raises(StoreExistsError, match="already"):
@@ -120,6 +123,7 @@ def test_a_store_is_not_created_twice(store: Store, database: str, tmp_path: Pat
     assert store.reader.counts().invocations == {"ok": 1}
 
 
+@pytest.mark.both_engines
 def test_a_store_without_its_own_row_is_no_store(store: Store, database: str) -> None:
     with store.database.write() as connection:
         if connection.is_sqlite:
@@ -131,6 +135,7 @@ def test_a_store_without_its_own_row_is_no_store(store: Store, database: str) ->
         look_into(database)
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("revision", ["9999", "0000"])
 def test_a_store_of_another_revision_is_refused_and_says_which(
     store: Store, database: str, revision: str
@@ -356,10 +361,10 @@ def test_a_database_that_is_not_there_is_unavailable(postgres_url: str) -> None:
         look_into(postgres_url.replace("/tooltrail_", "/nothing_"))
 
 
-def test_a_session_that_was_only_joined_is_found_by_its_name(sqlite_store: Store) -> None:
-    run_command(sqlite_store.join_session("nightly build"), b"done\n")
-    (session,) = sqlite_store.reader.sessions()
-    assert sqlite_store.reader.session("nightly build") == session
+def test_a_session_that_was_only_joined_is_found_by_its_name(store: Store) -> None:
+    run_command(store.join_session("nightly build"), b"done\n")
+    (session,) = store.reader.sessions()
+    assert store.reader.session("nightly build") == session
 
 
 def test_a_record_is_not_acknowledged_by_the_store_while_its_output_waits(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import Table
 from tests.support import schema
 from tests.support.call_facts import FAMILIES, ended, moment
+from tests.support.new_stores import make_store
 from tests.support.raw_rows import table_rows
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, Capture, open_sink
@@ -17,7 +18,6 @@ from tooltrail.journal import Entry, JournalLog
 from tooltrail.records import StreamRecord, UnavailableError
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.store.bodies import decode_body
-from tooltrail.store.creating import create
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.ingester import Ingested, Ingester
@@ -171,7 +171,7 @@ def store_parts(
     """A store in a database and a folder; created if `is_new`."""
     target = parse_target(database)
     if is_new:
-        create(target, str(folder / "artifacts"))
+        make_store(database, folder)
     opened = Database(target)
     try:
         sink = AwaySink(open_sink(str(folder / "artifacts"), create=is_new))

@@ -3,9 +3,7 @@
 import io
 import os
 import re
-import shutil
 import stat
-import subprocess
 import tempfile
 import tracemalloc
 import uuid
@@ -128,18 +126,6 @@ def test_a_stream_that_was_closed_on_a_full_disk_gets_its_index_when_it_is_publi
     assert archive.verify(stored.path, size=len(PLAIN), line_count=3) == len(PLAIN)
 
 
-def test_a_published_stream_is_read_back(
-    archive: ArtifactArchive, captured: CapturedStream
-) -> None:
-    stored = archive.publish(captured)
-    with archive.open(stored.path) as reader:
-        assert reader.read() == PLAIN
-    with archive.open(stored.path, size=stored.size) as reader:
-        assert list(reader) == LINES
-    assert archive.verify(stored.path) == len(PLAIN)
-    assert archive.verify(stored.path, size=len(PLAIN)) == len(PLAIN)
-
-
 def test_equal_content_in_other_frames_is_the_same_artifact(
     archive: ArtifactArchive, sink: ArtifactSink, tmp_path: Path
 ) -> None:
@@ -211,15 +197,6 @@ def test_no_room_for_a_temporary_file_is_unavailable(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(UnavailableError, match="cannot write a temporary file"):
         archive.publish(CapturedStream(StreamRecord.from_bytes("content", b"x"), staged=None))
-
-
-def test_no_room_for_the_bytes_is_unavailable(archive: ArtifactArchive, tmp_path: Path) -> None:
-    (tmp_path / "scratch").write_bytes(b"a file where the folder should be")
-    with pytest.raises(UnavailableError, match="cannot write a temporary file: Not a directory"):
-        archive.publish(
-            CapturedStream(StreamRecord.from_bytes("content", b"x"), staged=None),
-            scratch=tmp_path / "scratch",
-        )
 
 
 def test_a_scratch_folder_is_made_private_and_left_empty(
@@ -414,17 +391,6 @@ def test_objects_of_another_codec_level_are_read(
     assert archive.verify(path, size=len(plain)) == len(plain)
     again = archive.publish(captured_from(tmp_path, [plain]))
     assert again.outcome == "existed"
-
-
-@pytest.mark.skipif(shutil.which("zstd") is None, reason="there is no zstd program")
-def test_the_plain_program_reads_a_published_object(tmp_path: Path) -> None:
-    archive = ArtifactArchive(open_sink(str(tmp_path / "root"), create=True))
-    plain = os.urandom(FRAME_SIZE) + b"text\n" * FRAME_SIZE
-    stored = archive.publish(captured_from(tmp_path, [plain]))
-    done = subprocess.run(
-        ["zstd", "-d", "-c", str(tmp_path / "root" / stored.path)], capture_output=True, check=True
-    )
-    assert done.stdout == plain
 
 
 @given(st.binary(max_size=2000), st.lists(st.integers(-1, 500), min_size=1, max_size=20))

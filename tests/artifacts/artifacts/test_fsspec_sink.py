@@ -23,7 +23,7 @@ from tooltrail.records.errors import (
     UnavailableError,
 )
 
-SHARED_MEMORY = Path("/dev/shm")
+PLACES = (Path("/dev/shm"), Path("/var/tmp"))
 
 
 def mode_of(path: Path) -> int:
@@ -32,9 +32,11 @@ def mode_of(path: Path) -> int:
 
 def other_device_than(folder: Path) -> Path:
     """A folder on another disk, on which linking is impossible."""
-    if not SHARED_MEMORY.is_dir() or SHARED_MEMORY.stat().st_dev == folder.stat().st_dev:
-        pytest.skip("there is no second file system at /dev/shm")
-    return SHARED_MEMORY
+    here = folder.stat().st_dev
+    others = [one for one in PLACES if one.is_dir() and one.stat().st_dev != here]
+    if not others:
+        pytest.skip("there is no second file system")
+    return others[0]
 
 
 class TestLocalSink(SinkContract):
@@ -373,7 +375,7 @@ def test_missing_objects_name_the_sink(sink: ArtifactSink) -> None:
 
 def test_a_disk_that_takes_no_more_is_unavailable_and_leaves_no_part(tmp_path: Path) -> None:
     """The limit on file sizes stands for a full disk: it works everywhere and for every user."""
-    other_device_than(tmp_path)
+    other = other_device_than(tmp_path)
     script = textwrap.dedent(
         """
         import resource, signal, sys, tempfile
@@ -381,7 +383,7 @@ def test_a_disk_that_takes_no_more_is_unavailable_and_leaves_no_part(tmp_path: P
         from tooltrail.artifacts import open_sink
         from tooltrail.records.errors import UnavailableError
         sink = open_sink(sys.argv[1], create=True)
-        with tempfile.NamedTemporaryFile(dir="/dev/shm") as source:
+        with tempfile.NamedTemporaryFile(dir=sys.argv[2]) as source:
             source.write(bytes(100_000))
             source.flush()
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -397,7 +399,10 @@ def test_a_disk_that_takes_no_more_is_unavailable_and_leaves_no_part(tmp_path: P
     )
     root = tmp_path / "root"
     done = subprocess.run(
-        [sys.executable, "-c", script, str(root)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script, str(root), str(other)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == f"cannot publish a/object in file://{root}: File too large\n[]\n"
     assert list((root / "a").iterdir()) == []

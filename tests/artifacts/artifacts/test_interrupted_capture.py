@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.support.effort import times
 from tests.support.interrupting import interrupted, interrupted_at
 
 from tooltrail.artifacts import FrameIndex
@@ -21,6 +22,9 @@ from tooltrail.records.errors import InvalidRecordError
 FRAME, EDGE = 1000, 150
 CHUNKS = [os.urandom(n) for n in (300, 2500, 10, 900, 0, 1000, 200)]
 WHOLE = b"".join(CHUNKS)
+STEP = max(1, 10 // times(1))
+"""Of all pairs of moments, one in so many is tried, evenly."""
+
 TOO_LONG = "longer than the limit of 3,300 bytes for one stream"
 
 
@@ -119,8 +123,7 @@ def test_a_second_ctrl_c_at_any_moment_after_a_first_one_leaves_a_true_beginning
     pair_count = 0
     for moment in count(1):
         is_reached = True
-        # A third of all pairs, evenly.
-        for other in count(1 + moment % 3, 3):
+        for other in count(1 + moment % STEP, STEP):
             capture = small_capture(tmp_path / f"{moment}-{other}" / "stdout.zst")
             capture.write(first_chunk)
             is_reached = interrupted(partial(capture.write, chunk), moment)
@@ -142,7 +145,7 @@ def test_a_second_ctrl_c_at_any_moment_after_a_first_one_leaves_a_true_beginning
             assert record.loss_reason == (None if len(content) == written else INTERRUPTED)
         if not is_reached:
             break
-    assert pair_count > 200
+    assert pair_count > 600 // STEP
 
 
 def test_what_is_written_after_a_close_that_was_interrupted_is_counted(tmp_path: Path) -> None:

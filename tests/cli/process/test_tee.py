@@ -4,7 +4,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from tests.cli.process.harness import PYTHON, Driver, Terminal, finish, pipe_of, python
+from tests.cli.process.harness import PYTHON, Driver, finish, pipe_of, python
 
 BIG = 8 << 20
 
@@ -110,16 +110,6 @@ def test_a_socket_gets_everything(driver: Driver, tmp_path: Path) -> None:
         assert stream.read() == data
     finish(process)
     assert driver.report().stream("stdout") == data
-
-
-def test_a_terminal_gets_both_streams(driver: Driver, tmp_path: Path) -> None:
-    command = driver.command("sh", "-c", "seq 1 20000; echo end >&2")
-    terminal = Terminal(*command)
-    assert terminal.wait() == 0
-    terminal.close()
-    expected = b"".join(b"%d\r\n" % i for i in range(1, 20001)) + b"end\r\n"
-    assert terminal.seen == expected
-    assert driver.report().stream("stderr") == b"end\n"
 
 
 def test_a_file_is_appended_to(driver: Driver, tmp_path: Path) -> None:

@@ -58,18 +58,16 @@ def states(store: Store) -> list[tuple[str, str, str | None]]:
     return [(one.tool_name, one.state, one.error_kind) for one in page.items]
 
 
-def test_calls_that_only_read_run_side_by_side(sqlite_store: Store, tmp_path: Path) -> None:
+def test_calls_that_only_read_run_side_by_side(store: Store, tmp_path: Path) -> None:
     both = threading.Barrier(2, timeout=20)
     tools = {name: tool(name, lambda _: both.wait() >= 0) for name in ("one", "two")}
     script = [asks(Call("one", {}, "c1"), Call("two", {}, "c2")), SUBMITS]
-    ran = run_scripted(sqlite_store, using(tools), "openai", script, root=tmp_path, tools=tools)
+    ran = run_scripted(store, using(tools), "openai", script, root=tmp_path, tools=tools)
     assert ran.run.outcome == "submitted"
-    assert [state for _, state, _ in states(sqlite_store)] == ["success"] * 3
+    assert [state for _, state, _ in states(store)] == ["success"] * 3
 
 
-def test_a_call_with_side_effects_runs_alone_and_in_its_place(
-    sqlite_store: Store, tmp_path: Path
-) -> None:
+def test_a_call_with_side_effects_runs_alone_and_in_its_place(store: Store, tmp_path: Path) -> None:
     order: list[str] = []
     running: list[str] = []
 
@@ -91,15 +89,13 @@ def test_a_call_with_side_effects_runs_alone_and_in_its_place(
     }
     names = ["read", "read", "write", "write", "read"]
     script = [asks(*(Call(name, {}, f"c{n}") for n, name in enumerate(names))), SUBMITS]
-    ran = run_scripted(sqlite_store, using(tools), "anthropic", script, root=tmp_path, tools=tools)
+    ran = run_scripted(store, using(tools), "anthropic", script, root=tmp_path, tools=tools)
     assert ran.run.outcome == "submitted"
     assert order == names
-    assert [name for name, _, _ in states(sqlite_store)] == [*names, "submit_result"]
+    assert [name for name, _, _ in states(store)] == [*names, "submit_result"]
 
 
-def test_a_tool_that_raises_or_hangs_never_ends_the_run(
-    sqlite_store: Store, tmp_path: Path
-) -> None:
+def test_a_tool_that_raises_or_hangs_never_ends_the_run(store: Store, tmp_path: Path) -> None:
     never = threading.Event()
 
     def raises(_: dict[str, Any]) -> object:
@@ -126,17 +122,17 @@ def test_a_tool_that_raises_or_hangs_never_ends_the_run(
     script = [asks(*(Call(name, {}, f"c_{name}") for name in tools)), SUBMITS]
     config = using(tools, tool_timeout_ms=300)
     try:
-        ran = run_scripted(sqlite_store, config, "openai", script, root=tmp_path, tools=tools)
+        ran = run_scripted(store, config, "openai", script, root=tmp_path, tools=tools)
     finally:
         never.set()
     assert ran.run.outcome == "submitted"
-    kinds = {name: (state, kind) for name, state, kind in states(sqlite_store)}
+    kinds = {name: (state, kind) for name, state, kind in states(store)}
     assert kinds["hangs"] == kinds["waits"] == ("error", "tool_timed_out")
     assert {kinds[name][0] for name in ("raises", "exits", "stops", "odd")} == {"error"}
 
 
 def test_a_batch_with_a_call_without_an_id_is_told_as_text_and_no_other(
-    sqlite_store: Store, tmp_path: Path
+    store: Store, tmp_path: Path
 ) -> None:
     tools = {"one": tool("one", lambda _: "done")}
     script = [
@@ -144,7 +140,7 @@ def test_a_batch_with_a_call_without_an_id_is_told_as_text_and_no_other(
         asks(Call("one", {}, ""), Call("one", {}, "c3")),
         SUBMITS,
     ]
-    ran = run_scripted(sqlite_store, using(tools), "openai", script, root=tmp_path, tools=tools)
+    ran = run_scripted(store, using(tools), "openai", script, root=tmp_path, tools=tools)
     assert ran.run.outcome == "submitted"
     assert ran.provider.refused == []
     _, _, native, told, text, answer = ran.bodies[2]["messages"]
@@ -155,17 +151,17 @@ def test_a_batch_with_a_call_without_an_id_is_told_as_text_and_no_other(
     assert answer["content"].count("<tool_result") == 2
 
 
-def test_an_error_of_any_length_is_a_bounded_reason(sqlite_store: Store, tmp_path: Path) -> None:
+def test_an_error_of_any_length_is_a_bounded_reason(store: Store, tmp_path: Path) -> None:
     def observe(event: RunEvent) -> None:
         raise ValueError("x" * 50_000)
 
     async def run() -> None:
         model = HttpModel.of("openai", "m", base_url="http://127.0.0.1:1/v1")
-        await run_agent(using({}), "Do it.", model, {}, sqlite_store, observer=observe)
+        await run_agent(using({}), "Do it.", model, {}, store, observer=observe)
 
     with pytest.raises(ValueError, match="xxx"):
         asyncio.run(run())
-    [leg] = iter_legs(sqlite_store.reader)
+    [leg] = iter_legs(store.reader)
     assert leg.ended is not None
     assert leg.ended.outcome == "failed"
     assert leg.ended.reason.endswith("… (50,012 characters)")
@@ -177,10 +173,11 @@ def run_and_cancel(
     config: AgentConfig,
     tools: Mapping[str, AgentTool],
     script: list[Step],
-    when: type[AnswerCame] | type[ChunkCame],
-) -> list[RunEvent]:
-    """Run an agent, and cancel the run when an event of a kind was told."""
-    events: list[RunEvent] = []
+    moment: threading.Event,
+    *,
+    observer: Callable[[RunEvent], None] | None = None,
+) -> None:
+    """Run an agent, and cancel the run at this moment."""
 
     async def cancelled() -> None:
         with scripted_provider(script) as provider:
@@ -188,18 +185,10 @@ def run_and_cancel(
             def model(tier: Tier) -> HttpModel:
                 return HttpModel.of("openai", tier.model, base_url=f"{provider.url}/v1")
 
-            told = asyncio.Event()
-
-            def observe(event: RunEvent) -> None:
-                events.append(event)
-                if isinstance(event, when):
-                    told.set()
-
             task = asyncio.ensure_future(
-                run_agent(config, "Do it.", model, tools, store, observer=observe)
+                run_agent(config, "Do it.", model, tools, store, observer=observer)
             )
-            await asyncio.wait_for(told.wait(), 30)
-            await asyncio.sleep(0.05)
+            assert await asyncio.to_thread(moment.wait, 60)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -207,12 +196,9 @@ def run_and_cancel(
             assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(cancelled())
-    return events
 
 
-def test_a_run_that_is_cancelled_amid_its_calls_ends_them_all(
-    sqlite_store: Store, tmp_path: Path
-) -> None:
+def test_a_run_that_is_cancelled_amid_its_calls_ends_them_all(store: Store, tmp_path: Path) -> None:
     began = threading.Event()
 
     async def waits(_: dict[str, Any]) -> object:
@@ -228,36 +214,43 @@ def test_a_run_that_is_cancelled_amid_its_calls_ends_them_all(
         update={"tiers": (Tier(name="a", model="m"), Tier(name="b", model="m"))}
     )
     script: list[Step] = [asks(Call("waits", {}, "c1"), Call("writes", {}, "c2"))]
-    run_and_cancel(sqlite_store, config, tools, script, AnswerCame)
-    assert began.is_set()
-    assert states(sqlite_store) == [
+    run_and_cancel(store, config, tools, script, began)
+    assert states(store) == [
         ("waits", "cancelled", "cancelled"),
         ("writes", "cancelled", "cancelled"),
     ]
     # Nobody wanted the run any more, so no other tier is tried.
-    [leg] = iter_legs(sqlite_store.reader)
+    [leg] = iter_legs(store.reader)
     assert leg.ended is not None
     assert (leg.ended.outcome, leg.ended.escalated_to) == ("cancelled", None)
-    assert sqlite_store.reader.session(leg.session_id).closed_at is not None
+    assert store.reader.session(leg.session_id).closed_at is not None
 
 
 def test_a_run_that_is_cancelled_amid_an_answer_leaves_what_had_come(
-    sqlite_store: Store, tmp_path: Path
+    store: Store, tmp_path: Path
 ) -> None:
     script: list[Step] = [Delivery(asks(Call("submit_result", GOOD["reviewer"])), "hangs")]
-    events = run_and_cancel(sqlite_store, using({}), {}, script, ChunkCame)
+    events: list[RunEvent] = []
+    came = threading.Event()
+
+    def observe(event: RunEvent) -> None:
+        events.append(event)
+        if isinstance(event, ChunkCame):
+            came.set()
+
+    run_and_cancel(store, using({}), {}, script, came, observer=observe)
     assert isinstance(events[0], LegStarted)
-    [leg] = iter_legs(sqlite_store.reader)
+    [leg] = iter_legs(store.reader)
     assert leg.ended is not None
     assert leg.ended.outcome == "cancelled"
-    _, messages, _ = sqlite_store.reader.conversation(leg.session_id, payloads=True)
+    _, messages, _ = store.reader.conversation(leg.session_id, payloads=True)
     [answer] = [message for message in messages if message.role == "assistant"]
     assert answer.payload
-    assert states(sqlite_store) == []
+    assert states(store) == []
 
 
 def test_what_is_recorded_as_accepted_counts_though_the_time_was_over_meanwhile(
-    sqlite_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finish = Invocation.afinish
 
@@ -268,13 +261,11 @@ def test_what_is_recorded_as_accepted_counts_though_the_time_was_over_meanwhile(
 
     monkeypatch.setattr(Invocation, "afinish", slow)
     config = using({}, max_time_ms=2_000)
-    ran = run_scripted(sqlite_store, config, "openai", [SUBMITS], root=tmp_path, tools={})
+    ran = run_scripted(store, config, "openai", [SUBMITS], root=tmp_path, tools={})
     assert (ran.run.outcome, ran.run.result) == ("submitted", GOOD["reviewer"])
 
 
-def test_all_calls_are_ended_whatever_the_observer_raises(
-    sqlite_store: Store, tmp_path: Path
-) -> None:
+def test_all_calls_are_ended_whatever_the_observer_raises(store: Store, tmp_path: Path) -> None:
     tools = {name: tool(name, lambda _: "x", has_side_effects=True) for name in "abc"}
 
     def observe(event: RunEvent) -> None:
@@ -286,11 +277,11 @@ def test_all_calls_are_ended_whatever_the_observer_raises(
         with scripted_provider([calls]) as provider:
             model = HttpModel.of("openai", "m", base_url=f"{provider.url}/v1")
             config = using(tools)
-            await run_agent(config, "Do it.", model, tools, sqlite_store, observer=observe)
+            await run_agent(config, "Do it.", model, tools, store, observer=observe)
 
     with pytest.raises(KeyError):
         asyncio.run(run())
-    assert [(name, state) for name, state, _ in states(sqlite_store)] == [
+    assert [(name, state) for name, state, _ in states(store)] == [
         ("a", "success"),
         ("b", "cancelled"),
         ("c", "cancelled"),
@@ -298,7 +289,7 @@ def test_all_calls_are_ended_whatever_the_observer_raises(
 
 
 def test_a_run_that_is_cancelled_while_its_session_opens_leaves_none_open(
-    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append = Recorder.append_async
 
@@ -311,19 +302,19 @@ def test_a_run_that_is_cancelled_while_its_session_opens_leaves_none_open(
 
     async def run() -> None:
         model = HttpModel.of("openai", "m", base_url="http://127.0.0.1:1/v1")
-        task = asyncio.ensure_future(run_agent(using({}), "Do it.", model, {}, sqlite_store))
+        task = asyncio.ensure_future(run_agent(using({}), "Do it.", model, {}, store))
         await asyncio.sleep(0.1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(run())
-    [session] = sqlite_store.reader.sessions()
+    [session] = store.reader.sessions()
     assert session.closed_at is not None
 
 
 def test_a_tier_that_no_model_can_be_made_of_is_refused_before_anything_is_recorded(
-    sqlite_store: Store,
+    store: Store,
 ) -> None:
     config = using({}).model_copy(
         update={"tiers": (Tier(name="a", model="m"), Tier(name="b", model="m"))}
@@ -334,8 +325,8 @@ def test_a_tier_that_no_model_can_be_made_of_is_refused_before_anything_is_recor
         return HttpModel.of("openai", tier.model, api_key_env=named)
 
     with pytest.raises(InvalidRecordError, match="NO_SUCH_KEY"):
-        asyncio.run(run_agent(config, "Do it.", model, {}, sqlite_store))
-    assert sqlite_store.reader.sessions() == []
+        asyncio.run(run_agent(config, "Do it.", model, {}, store))
+    assert store.reader.sessions() == []
 
 
 def test_a_store_that_goes_away_amid_a_run_is_nothing_that_the_run_notices(
@@ -362,10 +353,10 @@ def test_a_store_that_goes_away_amid_a_run_is_nothing_that_the_run_notices(
         check_evidence(store)
 
 
-def test_what_is_told_of_a_run_is_recorded_before(sqlite_store: Store, tmp_path: Path) -> None:
+def test_what_is_told_of_a_run_is_recorded_before(store: Store, tmp_path: Path) -> None:
     tools = {"one": tool("one", lambda _: "done")}
     script = [asks(Call("one", {}, "c1")), SUBMITS]
-    ran = run_scripted(sqlite_store, using(tools), "openai", script, root=tmp_path, tools=tools)
+    ran = run_scripted(store, using(tools), "openai", script, root=tmp_path, tools=tools)
     kinds = [type(event).__name__ for event in ran.events if type(event).__name__ != "ChunkCame"]
     assert kinds == [
         "LegStarted",
@@ -379,7 +370,7 @@ def test_what_is_told_of_a_run_is_recorded_before(sqlite_store: Store, tmp_path:
 
 
 def test_an_observer_that_raises_ends_the_run_and_the_record_says_so(
-    sqlite_store: Store, tmp_path: Path
+    store: Store, tmp_path: Path
 ) -> None:
     class OwnError(Exception):
         pass
@@ -392,11 +383,11 @@ def test_an_observer_that_raises_ends_the_run_and_the_record_says_so(
         with scripted_provider([SUBMITS]) as provider:
             model = HttpModel.of("openai", "m", base_url=f"{provider.url}/v1")
             config = using({})
-            await run_agent(config, "Do it.", model, {}, sqlite_store, observer=observe)
+            await run_agent(config, "Do it.", model, {}, store, observer=observe)
 
     with pytest.raises(OwnError):
         asyncio.run(run())
-    [leg] = iter_legs(sqlite_store.reader)
+    [leg] = iter_legs(store.reader)
     assert leg.ended is not None
     assert (leg.ended.outcome, leg.ended.reason) == ("failed", "OwnError: enough")
 
@@ -410,7 +401,7 @@ def test_an_observer_that_raises_ends_the_run_and_the_record_says_so(
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_is_recorded(
-    sqlite_store: Store, change: dict[str, Any], problem: str
+    store: Store, change: dict[str, Any], problem: str
 ) -> None:
     config = using({}).model_copy(update=change)
     tools = {"submit_result": tool("submit_result", lambda _: None)}
@@ -419,11 +410,11 @@ def test_what_cannot_run_is_refused_before_anything_is_recorded(
         raise AssertionError(tier)
 
     with pytest.raises(InvalidRecordError, match=problem):
-        asyncio.run(run_agent(config, "Do it.", model, tools, sqlite_store))
-    assert sqlite_store.reader.sessions() == []
+        asyncio.run(run_agent(config, "Do it.", model, tools, store))
+    assert store.reader.sessions() == []
 
 
-def test_a_conversation_names_a_tool_as_it_is_offered(sqlite_store: Store, tmp_path: Path) -> None:
+def test_a_conversation_names_a_tool_as_it_is_offered(store: Store, tmp_path: Path) -> None:
     of_server = tool("read", lambda _: "of disk")
     named = of_server.definition.model_copy(update={"namespace": "disk"})
     tools = {
@@ -431,7 +422,7 @@ def test_a_conversation_names_a_tool_as_it_is_offered(sqlite_store: Store, tmp_p
         "disk___read": tool("disk___read", lambda _: "of none"),
     }
     script = [asks(Call("___disk___read", {}, "c1")), SUBMITS]
-    ran = run_scripted(sqlite_store, using(tools), "openai", script, root=tmp_path, tools=tools)
+    ran = run_scripted(store, using(tools), "openai", script, root=tmp_path, tools=tools)
     body = ran.bodies[1]
     offered = [one["function"]["name"] for one in body["tools"]]
     assert offered[:2] == ["disk___read", "___disk___read"]
@@ -440,17 +431,17 @@ def test_a_conversation_names_a_tool_as_it_is_offered(sqlite_store: Store, tmp_p
     assert "of none" in answered["content"]
 
 
-def test_a_run_may_be_asked_for_by_another_session(sqlite_store: Store) -> None:
-    parent = sqlite_store.open_session()
+def test_a_run_may_be_asked_for_by_another_session(store: Store) -> None:
+    parent = store.open_session()
 
     async def run() -> Any:
         with scripted_provider([SUBMITS]) as provider:
             model = HttpModel.of("openai", "m", base_url=f"{provider.url}/v1")
             config = using({}).model_copy(update={"tiers": (), "model": None})
-            return await run_agent(config, "x " * 99, model, {}, sqlite_store, parent=parent.id)
+            return await run_agent(config, "x " * 99, model, {}, store, parent=parent.id)
 
     ran = asyncio.run(run())
-    view = sqlite_store.reader.session(ran.run_id)
+    view = store.reader.session(ran.run_id)
     assert view.parent_id == parent.id
     assert view.agent == "reviewer"
     assert view.title is not None

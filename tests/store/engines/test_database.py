@@ -38,6 +38,7 @@ def names(database: Database) -> list[str]:
         return [name for (name,) in connection.query("SELECT name FROM things ORDER BY name")]
 
 
+@pytest.mark.both_engines
 def test_what_a_block_writes_is_seen_when_it_ends(opened: Database) -> None:
     with opened.write() as connection:
         add(connection, "one", "two")
@@ -45,6 +46,7 @@ def test_what_a_block_writes_is_seen_when_it_ends(opened: Database) -> None:
     assert names(opened) == ["one", "three"]
 
 
+@pytest.mark.both_engines
 def test_a_block_that_fails_leaves_no_trace(opened: Database) -> None:
     def fail_halfway() -> None:
         with opened.write() as connection:
@@ -56,6 +58,7 @@ def test_a_block_that_fails_leaves_no_trace(opened: Database) -> None:
     assert names(opened) == []
 
 
+@pytest.mark.both_engines
 def test_a_read_sees_one_snapshot(opened: Database) -> None:
     with opened.read() as connection:
         assert connection.query("SELECT * FROM things") == []
@@ -65,6 +68,7 @@ def test_a_read_sees_one_snapshot(opened: Database) -> None:
     assert names(opened) == ["meanwhile"]
 
 
+@pytest.mark.both_engines
 def test_rows_are_inserted_once_where_that_is_asked(opened: Database) -> None:
     for _ in range(2):
         with opened.write() as connection:
@@ -74,6 +78,7 @@ def test_rows_are_inserted_once_where_that_is_asked(opened: Database) -> None:
         connection.insert("things", [{"key": 1, "name": "two"}])
 
 
+@pytest.mark.both_engines
 def test_a_query_of_many_values_is_asked_in_parts(opened: Database) -> None:
     with opened.write() as connection:
         connection.insert("things", [{"key": n, "name": str(n)} for n in range(2_000)])
@@ -176,6 +181,7 @@ def test_a_server_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch)
         database.close()
 
 
+@pytest.mark.both_engines
 def test_a_forked_child_is_told_to_open_the_store_again(opened: Database) -> None:
     reading, writing = os.pipe()
     child = os.fork()

@@ -54,12 +54,14 @@ def attempt(store: Store, statement: str, *values: object) -> TooltrailError:
     return caught.value
 
 
+@pytest.mark.both_engines
 def test_tables_that_are_missing_or_there_already_are_told_apart(store: Store) -> None:
     assert type(attempt(store, "SELECT * FROM nowhere")) is DamageError
     assert type(attempt(store, "SELECT nowhere FROM bodies")) is DamageError
     assert type(attempt(store, "CREATE TABLE bodies (x INTEGER)")) is InvalidRecordError
 
 
+@pytest.mark.both_engines
 def test_values_that_no_column_holds_are_refused_without_a_quotation(store: Store) -> None:
     insert = "INSERT INTO bodies (digest, size, encoding, data) VALUES (?, ?, ?, ?)"
     for values in (
@@ -70,8 +72,8 @@ def test_values_that_no_column_holds_are_refused_without_a_quotation(store: Stor
         assert isinstance(attempt(store, insert, *values), InvalidRecordError)
 
 
-def test_text_that_is_not_utf8_is_damage(sqlite_store: Store) -> None:
-    with sqlite_store.database.read() as connection, pytest.raises(DamageError) as caught:
+def test_text_that_is_not_utf8_is_damage(store: Store) -> None:
+    with store.database.read() as connection, pytest.raises(DamageError) as caught:
         connection.query("SELECT CAST(? AS TEXT)", (SECRET.encode() + b"\xff",))
     assert SECRET not in str(caught.value)
 

@@ -99,15 +99,6 @@ def test_a_spooled_stream_that_is_shown_whole_is_a_body_and_no_artifact(
     assert_nothing_dangles(parts)
 
 
-def test_a_stream_in_a_frame_that_the_result_refers_to_is_an_artifact_too(
-    parts: StoreParts,
-) -> None:
-    session, call = next_id(), next_id()
-    parts.ingest(started(session, call), ended(session, call, LONG[:60_000]))
-    ((role, digest),) = parts.rows(schema.invocation_artifacts, "role", "digest")
-    assert (role, stored(parts, digest)) == ("stdout", LONG[:60_000])
-
-
 def test_a_body_that_a_shown_result_names_as_an_artifact_is_published(
     parts: StoreParts,
 ) -> None:
@@ -141,6 +132,7 @@ def test_while_the_sink_is_away_a_stream_waits_in_the_spool(parts: StoreParts) -
     assert_nothing_dangles(parts)
 
 
+@pytest.mark.both_engines
 def test_what_waits_is_published_when_the_sink_is_back(parts: StoreParts) -> None:
     session, one, two = next_id(), next_id(), next_id()
     parts.sink.is_away = True
@@ -165,6 +157,7 @@ def test_what_waits_is_published_when_the_sink_is_back(parts: StoreParts) -> Non
     assert parts.ingest().published_count == 0
 
 
+@pytest.mark.both_engines
 def test_content_in_memory_waits_as_a_body(parts: StoreParts) -> None:
     session, call, data = next_id(), next_id(), LONG[:60_000]
     parts.sink.is_away = True
@@ -178,6 +171,7 @@ def test_content_in_memory_waits_as_a_body(parts: StoreParts) -> None:
     assert not parts.count(schema.pending_artifacts)
 
 
+@pytest.mark.both_engines
 def test_the_same_content_of_two_calls_waits_once_and_leaves_no_folder(
     parts: StoreParts,
 ) -> None:

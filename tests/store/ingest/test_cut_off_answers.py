@@ -55,8 +55,10 @@ def check_evidence(store: Store) -> None:
 def test_what_had_come_when_the_program_was_killed_is_recorded(store: Store, count: int) -> None:
     session = a_session(store)
     cut_off_answer(store.spool, session, count)
+    (name,) = captured_in(store.spool)
     store.ingest()
     (view,) = messages_in(store, session)
+    assert str(view.id) == name  # as the whole answer would have had
     assert view.payload == b"".join(CHUNKS[:count])
     message = Message.from_json(view.document or b"")
     assert (message.text, message.is_complete) == ("Let me add.", count == 4)
@@ -93,15 +95,6 @@ def test_an_answer_that_was_never_asked_for_leaves_nothing(store: Store) -> None
     assert messages_in(store, session) == []
 
 
-def test_an_answer_is_recovered_under_the_id_that_it_was_to_have(store: Store) -> None:
-    session = a_session(store)
-    cut_off_answer(store.spool, session, 2)
-    (name,) = captured_in(store.spool)
-    assert store.ingest().recovered_count == 1
-    (view,) = messages_in(store, session)
-    assert str(view.id) == name
-
-
 def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: Store) -> None:
     session = a_session(store)
     nested = "[" * 400 + "]" * 400
@@ -134,6 +127,7 @@ def test_no_call_runs_of_what_a_client_gave_and_no_record_can_hold(store: Store)
     assert (recorded.tool_name, recorded.is_executable) == ("f", False)
 
 
+@pytest.mark.both_engines
 def test_an_answer_of_several_choices_is_recovered_with_all_of_them(store: Store) -> None:
     session = a_session(store)
     chunk = (
@@ -245,13 +239,13 @@ def test_a_spool_that_cannot_take_the_bytes_costs_nobody_the_answer(store: Store
 
 
 def test_a_spool_that_cannot_be_written_is_an_error_before_the_first_chunk(
-    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: Any) -> None:
         raise UnavailableError("away")
 
     chunks = iter(CHUNKS)
-    with sqlite_store.open_session() as session:
+    with store.open_session() as session:
         stream = RecordedStream(session, "openai", chunks)
         with monkeypatch.context() as patched:
             patched.setattr(Session, "append", away)
@@ -285,8 +279,7 @@ def test_an_answer_that_could_not_be_recorded_is_recorded_later(
     until(lambda: captured_in(store.spool) == [])
 
 
-def test_a_damaged_file_is_kept_as_evidence(sqlite_store: Store) -> None:
-    store = sqlite_store
+def test_a_damaged_file_is_kept_as_evidence(store: Store) -> None:
     session = a_session(store)
     cut_off_answer(store.spool, session, 4)
     (name,) = captured_in(store.spool)
@@ -318,9 +311,8 @@ def recover(store: Store) -> None:
 
 @pytest.mark.timeout(600)
 def test_a_kill_at_any_moment_of_an_answer_or_of_its_recovery_loses_nothing(
-    sqlite_store: Store, tmp_path: Path
+    store: Store, tmp_path: Path
 ) -> None:
-    store = sqlite_store
     session, said = a_session(store), Said(tmp_path / "said")
     moments = count_moments(partial(hear, store.spool, session, said))
     store.ingest()

@@ -12,6 +12,7 @@ from tests.support import schema
 from tests.support.away import gone
 from tests.support.call_facts import FAMILIES, ended, message, next_id, started
 from tests.support.disks import SmallDisk, small_disk
+from tests.support.effort import times
 from tests.support.killing import run_and_kill
 from tests.support.lossy_server import LossyServer
 from tests.support.store_parts import StoreParts, ended_spooled, store_parts
@@ -28,7 +29,7 @@ from tooltrail.store.ingest import ingester
 from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.preparing import Item, prepare
 
-EFFORT = int(os.environ.get("TOOLTRAIL_TEST_EFFORT", "1"))
+ROUNDS = times(4)
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 
 
@@ -66,19 +67,20 @@ def assert_all_is_applied_once(store: StoreParts, positions: list[Position]) -> 
     assert left <= {"journal", "owners"}
 
 
-def test_every_committed_batch_is_reported(sqlite_parts: StoreParts) -> None:
-    sqlite_parts.append(*(message(next_id()) for _ in range(600)))
+def test_every_committed_batch_is_reported(parts: StoreParts) -> None:
+    parts.append(*(message(next_id()) for _ in range(600)))
     counts: list[int] = []
     one = ingester.Ingester(
-        sqlite_parts.database,
-        sqlite_parts.archive,
-        sqlite_parts.spool,
+        parts.database,
+        parts.archive,
+        parts.spool,
         FAMILIES,
     )
     assert one.ingest(on_progress=counts.append).frame_count == 600
     assert counts == [512, 600]
 
 
+@pytest.mark.both_engines
 def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +95,7 @@ def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
             other.ingest()
 
     with store_parts(database, tmp_path) as store:
-        for _ in range(12 * EFFORT):
+        for _ in range(times(6)):
             positions += append_calls(store, 8)
             while not run_and_kill(ingest, moment := chance.randrange(most)):
                 killed += 1
@@ -105,6 +107,7 @@ def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
     assert killed
 
 
+@pytest.mark.both_engines
 def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
     parts: StoreParts, database: str, tmp_path: Path
 ) -> None:
@@ -137,7 +140,7 @@ def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
     positions = list[Position]()
 
     def append() -> None:
-        positions.extend(append_calls(parts, 60 * EFFORT))
+        positions.extend(append_calls(parts, times(40)))
         is_done.set()
         (tmp_path / "done").touch()
 
@@ -147,6 +150,7 @@ def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
     assert_all_is_applied_once(parts, positions)
 
 
+@pytest.mark.both_engines
 def test_machines_that_share_a_session_write_it_together(database: str, tmp_path: Path) -> None:
     shared = [next_id() for _ in range(6)]
     with store_parts(database, tmp_path) as store:
@@ -156,7 +160,7 @@ def test_machines_that_share_a_session_write_it_together(database: str, tmp_path
 
         def run(machine: StoreParts, seed: int) -> None:
             chance = random.Random(seed)
-            for _ in range(5 * EFFORT):
+            for _ in range(ROUNDS):
                 # Each machine meets the sessions and bodies in another order.
                 for session in chance.sample(shared, len(shared)):
                     call, text = next_id(), b"body %d" % chance.randrange(20)
@@ -167,7 +171,7 @@ def test_machines_that_share_a_session_write_it_together(database: str, tmp_path
 
         at_once(*(lambda n=n, one=one: run(one, n) for n, one in enumerate(machines)))
         assert not store.rejections()
-        per_session = 3 * 2 * 5 * EFFORT
+        per_session = 3 * 2 * ROUNDS
         for (key,) in store.rows(schema.sessions, "key"):
             places = [
                 seq
@@ -224,9 +228,9 @@ def test_a_commit_that_comes_after_its_client_gave_up_is_noticed(
 
 
 def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
-    sqlite_parts: StoreParts, monkeypatch: pytest.MonkeyPatch
+    parts: StoreParts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = sqlite_parts
+    store = parts
     monkeypatch.setattr(ingester, "BATCH_FRAMES", 4)
     monkeypatch.setattr(segments, "MOST_ROOM_BYTES", 4_000)
     monkeypatch.setattr(segments, "FIRST_ROOM_BYTES", 4_000)
@@ -247,6 +251,7 @@ def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
     assert_all_is_applied_once(store, positions)
 
 
+@pytest.mark.both_engines
 def test_a_database_that_is_away_gets_all_facts_when_it_is_back(
     parts: StoreParts, database: str
 ) -> None:

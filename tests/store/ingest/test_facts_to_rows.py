@@ -3,6 +3,7 @@
 import json
 from uuid import UUID
 
+import pytest
 from tests.support import schema
 from tests.support.call_facts import ended, message, moment, next_id, started
 from tests.support.store_parts import StoreParts
@@ -19,6 +20,8 @@ from tooltrail.records.facts import (
     SessionOpened,
     ToolsOffered,
 )
+
+pytestmark = pytest.mark.both_engines
 
 SESSION = ("id", "name", "title", "agent", "environment", "opened_at", "closed_at", "close_reason")
 

@@ -48,16 +48,14 @@ def test_a_call_of_a_living_program_stays_open(parts: StoreParts) -> None:
 
 
 @pytest.mark.parametrize("fact", ["7", "x'0102'", "'text'"])
-def test_a_damaged_ledger_entry_keeps_no_other_call_open(
-    sqlite_parts: StoreParts, fact: str
-) -> None:
-    session, owner = next_id(), Owner(sqlite_parts.spool)
+def test_a_damaged_ledger_entry_keeps_no_other_call_open(parts: StoreParts, fact: str) -> None:
+    session, owner = next_id(), Owner(parts.spool)
     calls = [next_id(), next_id()]
-    sqlite_parts.ingest(*(started(session, one, owner=owner.name()) for one in calls))
-    sqlite_parts.alter(f"UPDATE ledger_entries SET fact = {fact} WHERE n = 0")
+    parts.ingest(*(started(session, one, owner=owner.name()) for one in calls))
+    parts.alter(f"UPDATE ledger_entries SET fact = {fact} WHERE n = 0")
     owner.release()
-    assert sqlite_parts.ingest().recovered_count == 1
-    states = dict(sqlite_parts.rows(schema.invocations, "id", "state"))
+    assert parts.ingest().recovered_count == 1
+    states = dict(parts.rows(schema.invocations, "id", "state"))
     assert states == {calls[0]: "started", calls[1]: "interrupted"}
 
 
@@ -66,6 +64,7 @@ def test_a_call_without_an_owner_stays_open(parts: StoreParts) -> None:
     assert parts.rows(schema.invocations, "state") == [("started",)]
 
 
+@pytest.mark.both_engines
 def test_the_call_of_a_dead_program_is_ended_with_the_output_it_left(
     parts: StoreParts,
 ) -> None:
@@ -130,6 +129,7 @@ def test_an_owner_that_is_no_name_of_a_lock_is_dead(parts: StoreParts) -> None:
     assert parts.rows(schema.invocations, "state") == [("interrupted",)]
 
 
+@pytest.mark.both_engines
 def test_calls_of_one_living_and_one_dead_program_are_told_apart(
     parts: StoreParts,
 ) -> None:
@@ -155,9 +155,9 @@ def test_what_a_killed_recovery_left_is_in_nobody_s_way(parts: StoreParts) -> No
 
 @pytest.mark.parametrize("cut", [1, 40, 2_000])
 def test_a_file_that_ends_in_the_middle_of_a_frame_is_recovered_as_far_as_it_goes(
-    sqlite_parts: StoreParts, cut: int
+    parts: StoreParts, cut: int
 ) -> None:
-    store, session, call = sqlite_parts, next_id(), next_id()
+    store, session, call = parts, next_id(), next_id()
     owner = dead_owner(store)
     file = store.spool / str(call) / "stdout.zst"
     with Capture("stdout", file, edge_bytes=64, frame_size=64 << 10) as capture:
@@ -174,8 +174,8 @@ def test_a_file_that_ends_in_the_middle_of_a_frame_is_recovered_as_far_as_it_goe
     assert not store.rejections()
 
 
-def test_a_damaged_file_is_kept_as_evidence(sqlite_parts: StoreParts) -> None:
-    store, session, call = sqlite_parts, next_id(), next_id()
+def test_a_damaged_file_is_kept_as_evidence(parts: StoreParts) -> None:
+    store, session, call = parts, next_id(), next_id()
     owner = dead_owner(store)
     file = store.spool / str(call) / "stdout.zst"
     with Capture("stdout", file, edge_bytes=64, frame_size=64 << 10) as capture:

@@ -61,17 +61,17 @@ KINDS = ("session", "message", "start", "end")
     "column", ["entry_count", "next_index", "segment", "segment_offset", "head"]
 )
 def test_a_damaged_row_of_a_journal_is_named_and_other_journals_go_on(
-    sqlite_parts: StoreParts, column: str
+    parts: StoreParts, column: str
 ) -> None:
-    other, session = sqlite_parts.other_journal(), next_id()
-    sqlite_parts.ingest(message(session), message(session))
-    ((journal,),) = sqlite_parts.rows(schema.journals, "id")
+    other, session = parts.other_journal(), next_id()
+    parts.ingest(message(session), message(session))
+    ((journal,),) = parts.rows(schema.journals, "id")
     name = f"journal {journal}"
-    sqlite_parts.run(f"UPDATE journals SET {column} = 'x'")
+    parts.run(f"UPDATE journals SET {column} = 'x'")
     with pytest.raises(DamageError, match=f"journals.{column} of {name}"):
-        sqlite_parts.ingest(message(session))
+        parts.ingest(message(session))
     assert other.ingest(message(session)).frame_count == 1
-    assert name in {one.subject for one in sqlite_parts.damage()}
+    assert name in {one.subject for one in parts.damage()}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,6 +88,7 @@ def test_the_same_fact_twice_changes_nothing_but_the_ledger(
     assert parts.count(schema.ledger_entries) == len(first) + 1 + len(again)
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_one_batch", [True, False])
 def test_another_fact_of_the_same_id_is_rejected(
@@ -188,6 +189,7 @@ def test_a_rejected_fact_takes_no_place_in_its_session(parts: StoreParts) -> Non
     assert parts.rows(schema.messages, "seq") == [(1,), (2,)]
 
 
+@pytest.mark.both_engines
 def test_integers_beyond_64_bits_are_rejected_alone(parts: StoreParts) -> None:
     session, calls = next_id(), [next_id() for _ in range(40)]
     entries = [started(session, call) for call in calls]
@@ -222,6 +224,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_texts_are_stored(parts: StoreParts, text: str) -> None:
     session, call = next_id(), next_id()
@@ -254,6 +257,7 @@ def append_raw(
         store.append(message(next_id())._replace(bodies=[body]))
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     "fact",
     [
@@ -329,8 +333,8 @@ def test_the_index_goes_on_behind_damage_in_a_later_run(parts: StoreParts) -> No
     assert parts.count(schema.messages) == 2
 
 
-def test_a_segment_that_is_missing_is_reported(sqlite_parts: StoreParts) -> None:
-    store, session = sqlite_parts, next_id()
+def test_a_segment_that_is_missing_is_reported(parts: StoreParts) -> None:
+    store, session = parts, next_id()
     large = b"x" * (6 << 20)
     for n in range(9):
         store.append(message(session, large + bytes([n])))
@@ -347,6 +351,7 @@ def test_a_segment_that_is_missing_is_reported(sqlite_parts: StoreParts) -> None
     assert not list((store.spool / "journal").glob("0000000[12].seg"))
 
 
+@pytest.mark.both_engines
 def test_a_fact_that_a_damaged_ledger_entry_cannot_be_compared_with_blocks_nothing(
     parts: StoreParts,
 ) -> None:

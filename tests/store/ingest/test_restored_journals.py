@@ -40,6 +40,7 @@ def test_an_older_copy_is_reported_once_and_nothing_is_ingested_twice(
     assert parts.count(schema.messages) == 3
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("is_cut", [True, False])
 def test_what_is_recorded_into_an_older_copy_is_a_branch(parts: StoreParts, is_cut: bool) -> None:
     session = next_id()
@@ -62,6 +63,7 @@ def test_what_is_recorded_into_an_older_copy_is_a_branch(parts: StoreParts, is_c
     assert entries == [(1, 0), (1, 1), (1, 2), (1, 3), (2, 2), (2, 3)]
 
 
+@pytest.mark.both_engines
 def test_branches_of_one_journal_are_told_apart(parts: StoreParts) -> None:
     session = next_id()
     parts.ingest(message(session))

@@ -67,6 +67,7 @@ def ingest_shown(
 LONG = 'line with a tab\t, a quote" and \u00e9\U0001f422\n' * 5
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("stdout", "receipt"),
     [
@@ -96,6 +97,7 @@ def test_a_stream_that_stands_in_the_receipt_is_stored_once(parts: StoreParts) -
     assert parts.body(digest_of(LONG.encode())) is None
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("receipt", [b"\xff\xfe bytes", b"\xed\xa0\x80 a lone surrogate"])
 def test_a_receipt_that_no_text_column_can_hold_is_exact_as_a_body(
     parts: StoreParts, receipt: bytes
@@ -106,6 +108,7 @@ def test_a_receipt_that_no_text_column_can_hold_is_exact_as_a_body(
     assert not is_exact
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     "canonical",
     [
@@ -121,6 +124,7 @@ def test_a_foreign_canonical_result_is_kept_byte_for_byte(
     assert ingest_shown(parts, canonical, LONG.encode())["canonical"] == canonical
 
 
+@pytest.mark.both_engines
 def test_arguments_with_a_nul_are_exact_as_a_body(parts: StoreParts) -> None:
     session, call, arguments = next_id(), next_id(), b'{"a":"\0"}'
     parts.ingest(started(session, call, arguments=arguments))
@@ -180,6 +184,7 @@ def calls_of(session: UUID) -> list[Entry]:
     return entries
 
 
+@pytest.mark.both_engines
 def test_the_same_journal_gives_the_same_rows_in_two_stores(database: str, tmp_path: Path) -> None:
     entries = calls_of(next_id())
     with store_parts(database, tmp_path) as store:
@@ -197,6 +202,7 @@ def test_the_same_journal_gives_the_same_rows_in_two_stores(database: str, tmp_p
     assert first["omissions"]
 
 
+@pytest.mark.both_engines
 def test_omissions_are_counted(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
     omission = OmissionFact(
@@ -228,6 +234,7 @@ def submitted(session: UUID, call: UUID, **result: object) -> Entry:
     return ended(session, call, shown=shown, bodies=[canonical, b"no"])
 
 
+@pytest.mark.both_engines
 def test_the_verdict_on_a_structured_output_is_a_row(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
     parts.ingest(started(session, call), submitted(session, call))

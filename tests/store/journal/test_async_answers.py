@@ -78,17 +78,6 @@ def test_the_official_client_s_stream_is_recorded(store: Store) -> None:
     assert [call.arguments_raw for call in message.calls] == ['{"a":1}']
 
 
-def test_what_is_left_early_is_recorded_as_far_as_it_came(store: Store) -> None:
-    async def hear(session: Session) -> None:
-        async with RecordedStream(session, "openai", coming()) as stream:
-            async for _ in stream:
-                break
-
-    with store.open_session() as session:
-        asyncio.run(hear(session))
-    assert the_message(store, session).payload == CHUNKS[0]
-
-
 def test_what_breaks_is_recorded_as_far_as_it_came(store: Store) -> None:
     async def hear(session: Session) -> None:
         async for _ in RecordedStream(session, "openai", breaking()):

@@ -11,18 +11,18 @@ from tooltrail.store import Store
 CALL = ToolCall.of("Read", {"path": "a.txt"})
 
 
-def test_what_a_handler_returns_is_stored_and_its_receipt_comes_back(sqlite_store: Store) -> None:
-    invocation = sqlite_store.open_session().start(CALL)
+def test_what_a_handler_returns_is_stored_and_its_receipt_comes_back(store: Store) -> None:
+    invocation = store.open_session().start(CALL)
 
     finished = invoke(lambda arguments: f"text of {arguments['path']}", CALL, invocation.finish)
 
     assert (finished.state, finished.receipt.text) == ("success", "text of a.txt\n")
-    assert sqlite_store.reader.invocation(finished.invocation_id).summary.state == "success"
-    check_evidence(sqlite_store)
+    assert store.reader.invocation(finished.invocation_id).summary.state == "success"
+    check_evidence(store)
 
 
-def test_what_a_handler_raises_is_stored_as_its_failure(sqlite_store: Store) -> None:
-    invocation = sqlite_store.open_session().start(CALL)
+def test_what_a_handler_raises_is_stored_as_its_failure(store: Store) -> None:
+    invocation = store.open_session().start(CALL)
 
     def handler(_arguments: dict[str, object]) -> str:
         raise FileNotFoundError(2, "No such file", "a.txt")
@@ -31,11 +31,11 @@ def test_what_a_handler_raises_is_stored_as_its_failure(sqlite_store: Store) -> 
 
     assert finished.state == "error"
     assert finished.receipt.text.startswith("Error (tool_execution_failed): FileNotFoundError: ")
-    check_evidence(sqlite_store)
+    check_evidence(store)
 
 
-def test_a_cancelled_handler_has_a_row_and_the_cancellation_goes_on(sqlite_store: Store) -> None:
-    invocation = sqlite_store.open_session().start(CALL)
+def test_a_cancelled_handler_has_a_row_and_the_cancellation_goes_on(store: Store) -> None:
+    invocation = store.open_session().start(CALL)
 
     async def cancelled() -> None:
         started = asyncio.Event()
@@ -51,15 +51,15 @@ def test_a_cancelled_handler_has_a_row_and_the_cancellation_goes_on(sqlite_store
             await task
 
     asyncio.run(cancelled())
-    assert sqlite_store.reader.invocation(invocation.id).summary.state == "cancelled"
-    check_evidence(sqlite_store)
+    assert store.reader.invocation(invocation.id).summary.state == "cancelled"
+    check_evidence(store)
 
 
-def test_plain_content_of_a_tool_with_a_family_is_worded_by_generic(sqlite_store: Store) -> None:
-    invocation = sqlite_store.open_session().start(CALL)
+def test_plain_content_of_a_tool_with_a_family_is_worded_by_generic(store: Store) -> None:
+    invocation = store.open_session().start(CALL)
     finished = invoke(lambda _: {"rows": 2}, CALL, invocation.finish)
 
-    detail = sqlite_store.reader.invocation(finished.invocation_id)
+    detail = store.reader.invocation(finished.invocation_id)
     assert detail.summary.family == "file_read"
     assert detail.receipt is not None
     assert (detail.receipt.renderer_name, detail.receipt.text) == ("generic", '{\n  "rows": 2\n}\n')

@@ -29,7 +29,7 @@ from tests.support.threads import at_once
 
 from tooltrail.journal import JournalLog
 
-KILLS = 30
+KILLS = 12
 KILLS_OF_A_JOURNAL = 3
 """Then a new journal begins, so that the check of all of it stays quick."""
 
@@ -151,7 +151,7 @@ def test_a_kill_at_every_call_of_an_append_costs_no_other_fact(
     shutil.rmtree(folder)
     moments = count_moments(partial(task, "all"))
     assert moments > 300
-    step, kept = max(1, moments // times(60)), list[Label]()
+    step, kept = max(1, moments // times(40)), list[Label]()
     for number, moment in enumerate(range(1, moments, step)):
         if number % 20 == 0:
             shutil.rmtree(folder, ignore_errors=True)

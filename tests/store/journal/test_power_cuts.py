@@ -19,7 +19,7 @@ from tests.support.system_calls import Said, require_strace, trace
 
 from tooltrail.journal import JournalLog
 
-CUTS = 60
+CUTS = 30
 """Moments that are tried, with up to four images each."""
 
 SEAL_BYTES = 12_000

@@ -55,20 +55,20 @@ def surfaces_of(detail: InvocationDetail) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("which", OUTPUTS)
 def test_a_recorded_call_has_the_surfaces_of_one_that_was_started_and_finished(
-    sqlite_store: Store, which: str
+    store: Store, which: str
 ) -> None:
     call, output = OUTPUTS[which]
-    with sqlite_store.open_session() as session:
+    with store.open_session() as session:
         both = (session.record(EndedCall(call, output)), session.start(call).finish(output))
-    reader = sqlite_store.reader
+    reader = store.reader
     recorded, finished = (reader.invocation(one.invocation_id) for one in both)
     assert surfaces_of(recorded) == surfaces_of(finished)
     assert (both[0].canonical, both[0].receipt) == (both[1].canonical, both[1].receipt)
-    check_evidence(sqlite_store)
+    check_evidence(store)
 
 
 @pytest.mark.parametrize("given_name", ["started_at", "finished_at", None])
-def test_how_long_it_took_is_not_made_up(sqlite_store: Store, given_name: str | None) -> None:
+def test_how_long_it_took_is_not_made_up(store: Store, given_name: str | None) -> None:
     moment = datetime(2025, 3, 4, tzinfo=UTC)
     before = datetime.now(UTC)
     ended = EndedCall(
@@ -77,8 +77,8 @@ def test_how_long_it_took_is_not_made_up(sqlite_store: Store, given_name: str | 
         started_at=moment if given_name == "started_at" else None,
         finished_at=moment if given_name == "finished_at" else None,
     )
-    finished = sqlite_store.open_session().record(ended)
-    summary = sqlite_store.reader.invocation(finished.invocation_id).summary
+    finished = store.open_session().record(ended)
+    summary = store.reader.invocation(finished.invocation_id).summary
     assert summary.duration_ms is None
     assert summary.finished_at is not None
     if given_name is None:
@@ -110,13 +110,13 @@ NOW = datetime.now(UTC)
     ],
 )
 def test_times_that_cannot_be_are_refused(
-    sqlite_store: Store, times_given: tuple[datetime | None, datetime | None], words: str
+    store: Store, times_given: tuple[datetime | None, datetime | None], words: str
 ) -> None:
-    session = sqlite_store.open_session()
+    session = store.open_session()
     started_at, finished_at = times_given
     with pytest.raises(InvalidRecordError, match=words):
         session.record(EndedCall(BASH, made(), started_at=started_at, finished_at=finished_at))
-    assert sqlite_store.reader.counts().invocations == {}
+    assert store.reader.counts().invocations == {}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=times(10))
@@ -127,13 +127,13 @@ def test_times_that_cannot_be_are_refused(
     tool=st.text(st.characters(codec=None)),
 )
 def test_odd_values_come_back_as_they_were(
-    sqlite_store: Store, output: bytes, arguments: str, call_id: str | None, tool: str
+    store: Store, output: bytes, arguments: str, call_id: str | None, tool: str
 ) -> None:
     call = ToolCall(tool_name=tool, arguments_raw=arguments, call_id=call_id)
-    finished = sqlite_store.open_session().record(EndedCall(call, returned(tool, output)))
-    detail = sqlite_store.reader.invocation(finished.invocation_id)
+    finished = store.open_session().record(EndedCall(call, returned(tool, output)))
+    detail = store.reader.invocation(finished.invocation_id)
     assert detail.arguments == call.arguments_bytes
-    assert content_of(sqlite_store.reader, detail.streams[0]) == output
+    assert content_of(store.reader, detail.streams[0]) == output
 
 
 def one_stream(change: dict[str, object]) -> CompleteOutput:
@@ -144,8 +144,8 @@ def one_stream(change: dict[str, object]) -> CompleteOutput:
     return CompleteOutput.success("Bash", result.model_copy(update={"content": (changed,)}))
 
 
-def test_what_cannot_be_recorded_leaves_nothing(sqlite_store: Store) -> None:
-    session, closed = sqlite_store.open_session(), sqlite_store.open_session()
+def test_what_cannot_be_recorded_leaves_nothing(store: Store) -> None:
+    session, closed = store.open_session(), store.open_session()
     closed.close()
     no_content, false_digest = one_stream({"content": None}), one_stream({"digest": digest_of(b"")})
     refused = [
@@ -160,12 +160,12 @@ def test_what_cannot_be_recorded_leaves_nothing(sqlite_store: Store) -> None:
             session.record(call)
     with pytest.raises(SessionClosedError, match=str(closed.id)):
         closed.record(EndedCall(BASH, made(BIG)))
-    assert sqlite_store.reader.counts().invocations == {}
-    assert not list(sqlite_store.spool.glob("0*"))
-    check_evidence(sqlite_store)
+    assert store.reader.counts().invocations == {}
+    assert not list(store.spool.glob("0*"))
+    check_evidence(store)
 
 
-def test_many_long_calls_are_appended_a_few_at_a_time(sqlite_store: Store) -> None:
+def test_many_long_calls_are_appended_a_few_at_a_time(store: Store) -> None:
     made_count = 0
 
     def calls() -> Iterator[EndedCall]:
@@ -173,7 +173,7 @@ def test_many_long_calls_are_appended_a_few_at_a_time(sqlite_store: Store) -> No
         for made_count in range(1, 33):
             yield EndedCall(BASH, made(b"%d" % made_count + BIG[: 1 << 20]))
 
-    with sqlite_store.open_session() as session:
+    with store.open_session() as session:
         recorded = session.record_many(calls())
         next(recorded)
         assert made_count == 8

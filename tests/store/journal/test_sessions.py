@@ -41,11 +41,6 @@ from tooltrail.store import InvocationFilter, Store
 DAY = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
 
 
-@pytest.fixture
-def store(sqlite_store: Store) -> Store:
-    return sqlite_store
-
-
 def test_a_call_is_on_disk_before_its_tool_runs(store: Store) -> None:
     with Session.open(store.recorder, title="build") as session:
         session.start(shell_call("make"))
@@ -67,16 +62,6 @@ def test_a_finished_call_has_its_three_surfaces(store: Store) -> None:
     assert "one\ntwo" in finished.receipt.text
     summary = detail.summary
     assert (summary.state, summary.exit_status, summary.output_size) == ("success", 3, 8)
-
-
-def test_plain_content_of_a_tool_that_has_a_family_is_content(store: Store) -> None:
-    output = CompleteOutput.success("Read", GenericOutput.of("plain text"))
-    with Session.open(store.recorder) as session:
-        finished = session.start(ToolCall.of("Read", {})).finish(output)
-    assert "plain text" in finished.receipt.text
-    assert ingested_rows(store, "SELECT family, renderer FROM invocations, surfaces") == [
-        ("file_read", "generic")
-    ]
 
 
 @pytest.mark.parametrize(("lines", "is_spooled"), [(10_000, False), (100_000, True)])
@@ -239,16 +224,6 @@ def test_importing_again_changes_nothing(store: Store) -> None:
     assert ingested_rows(store, "SELECT count(*) FROM rejected_facts") == [(0,)]
 
 
-def test_a_key_with_other_content_is_listed_with_its_reason(store: Store) -> None:
-    session = Session.open(store.recorder)
-    for text in (b"first", b"second"):
-        session.record(EndedCall(shell_call(), made(text), idempotency_key="same"))
-    [(reason,)] = ingested_rows(store, "SELECT reason FROM rejected_facts")
-    assert "is recorded already" in reason
-    assert "with other content: output" in reason
-    assert ingested_rows(store, "SELECT count(*) FROM invocations") == [(1,)]
-
-
 @pytest.mark.parametrize("key", ["", "k" * 1001])
 def test_a_key_must_have_a_length(store: Store, key: str) -> None:
     session = Session.open(store.recorder)
@@ -282,32 +257,6 @@ def test_a_closed_session_takes_no_more_here_and_marks_what_comes_from_elsewhere
     Session.join(store.recorder, session.id).start(shell_call()).finish(made())
     assert ingested_rows(store, "SELECT is_late FROM invocations") == [(1,)]
     assert ingested_rows(store, "SELECT close_reason FROM sessions") == [("the run is over",)]
-
-
-def test_entries_of_a_session_have_one_order(store: Store) -> None:
-    with Session.open(store.recorder) as session:
-        session.messages([Message.of("user", "a"), Message.of("assistant", "b")])
-        session.start(shell_call()).finish(made())
-        session.message(Message.of("assistant", "c"))
-    assert ingested_rows(
-        store, "SELECT seq FROM messages UNION ALL SELECT seq FROM invocations ORDER BY 1"
-    ) == [(1,), (2,), (3,), (4,)]
-    assert ingested_rows(store, "SELECT seq FROM invocations") == [(3,)]
-
-
-def test_offered_tools_are_kept_once_for_each_version(store: Store) -> None:
-    read, write = ToolDefinition(name="read"), ToolDefinition(name="write")
-    session = Session.open(store.recorder)
-    session.offer_tools([read, write])
-    session.offer_tools([read])
-    assert ingested_rows(store, "SELECT name FROM tools ORDER BY name") == [("read",), ("write",)]
-    assert ingested_rows(
-        store, "SELECT position FROM tool_offers ORDER BY message_key, position"
-    ) == [
-        (0,),
-        (1,),
-        (0,),
-    ]
 
 
 def test_an_unknown_family_is_refused_before_anything_is_recorded(store: Store) -> None:

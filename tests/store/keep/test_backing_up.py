@@ -52,10 +52,10 @@ def path_of(store: Store) -> Path:
 
 
 @pytest.fixture
-def recorded(sqlite_store: Store) -> Path:
+def recorded(store: Store) -> Path:
     """The database of a store with records, one of them with an artifact."""
-    ingested(sqlite_store, b"a line\n" * 20_000, b"short\n")
-    return path_of(sqlite_store)
+    ingested(store, b"a line\n" * 20_000, b"short\n")
+    return path_of(store)
 
 
 def fill(store: Store, size: int) -> None:
@@ -122,11 +122,9 @@ def test_a_backup_names_the_artifacts_that_were_named(recorded: Path, tmp_path: 
     assert made.artifacts == "s3://bucket/prefix"
 
 
-def test_what_is_not_in_the_main_file_yet_is_in_the_backup(
-    sqlite_store: Store, tmp_path: Path
-) -> None:
-    ingested(sqlite_store, b"only in the log\n")
-    path = path_of(sqlite_store)
+def test_what_is_not_in_the_main_file_yet_is_in_the_backup(store: Store, tmp_path: Path) -> None:
+    ingested(store, b"only in the log\n")
+    path = path_of(store)
     assert path.with_name(f"{path.name}-wal").stat().st_size
     back_up_store(path, tmp_path / "copy.db")
     with open_store(tmp_path / "copy.db", artifacts=str(path.parent / "artifacts")) as copy:
@@ -140,11 +138,11 @@ def test_a_store_of_any_revision_is_backed_up(recorded: Path, tmp_path: Path) ->
     assert back_up_store(recorded, tmp_path / "later.db").revision == "9999"
 
 
-def test_a_backup_says_how_far_it_is(sqlite_store: Store, tmp_path: Path) -> None:
-    fill(sqlite_store, 9 * MIB)
+def test_a_backup_says_how_far_it_is(store: Store, tmp_path: Path) -> None:
+    fill(store, 9 * MIB)
     told: list[tuple[int, int]] = []
     made = back_up_store(
-        path_of(sqlite_store),
+        path_of(store),
         tmp_path / "copy.db",
         on_progress=lambda done, of: told.append((done, of)),
     )
@@ -158,18 +156,18 @@ def test_a_backup_says_how_far_it_is(sqlite_store: Store, tmp_path: Path) -> Non
 
 
 def test_beside_a_busy_ingester_a_backup_ends_and_is_of_one_moment(
-    sqlite_store: Store, tmp_path: Path
+    store: Store, tmp_path: Path
 ) -> None:
-    fill(sqlite_store, 9 * MIB)
+    fill(store, 9 * MIB)
     counts: list[int] = []
 
     def meanwhile(done: int, of: int) -> None:
-        counts.append(call_count(sqlite_store))
-        ingested(sqlite_store, b"meanwhile\n")
+        counts.append(call_count(store))
+        ingested(store, b"meanwhile\n")
 
-    made = back_up_store(path_of(sqlite_store), tmp_path / "copy.db", on_progress=meanwhile)
+    made = back_up_store(path_of(store), tmp_path / "copy.db", on_progress=meanwhile)
     assert len(counts) > 2
-    assert call_count(sqlite_store) == len(counts)
+    assert call_count(store) == len(counts)
     with open_store(made.path, artifacts=made.artifacts, spool=tmp_path / "two") as copy:
         assert call_count(copy) == 0
         check(copy)
@@ -361,19 +359,17 @@ def test_an_interrupted_backup_leaves_nothing(recorded: Path, tmp_path: Path) ->
     assert not {name for name in names_in(tmp_path) if "copy.db" in name}
 
 
-def test_on_a_full_disk_a_backup_leaves_nothing_and_says_why(
-    sqlite_store: Store, tmp_path: Path
-) -> None:
-    fill(sqlite_store, 3 * MIB)
+def test_on_a_full_disk_a_backup_leaves_nothing_and_says_why(store: Store, tmp_path: Path) -> None:
+    fill(store, 3 * MIB)
     with small_disk(tmp_path / "disk", 2 * MIB) as disk:
         for size in ("some", "none"):
             if size == "none":
                 disk.fill()
             before = names_in(disk.folder)
             with pytest.raises(DiskFullError, match=f"{disk.folder}: the disk is full"):
-                back_up_store(path_of(sqlite_store), disk.folder / "copy.db")
+                back_up_store(path_of(store), disk.folder / "copy.db")
             assert names_in(disk.folder) == before
-    check(sqlite_store)
+    check(store)
 
 
 def test_what_a_killed_backup_left_is_replaced_and_never_written_to(

@@ -18,8 +18,8 @@ from tooltrail.store.store import Store
 
 
 @pytest.fixture
-def used(sqlite_store: Store) -> Store:
-    return ingested(sqlite_store, b"fine\n")
+def used(store: Store) -> Store:
+    return ingested(store, b"fine\n")
 
 
 @pytest.fixture
@@ -37,12 +37,14 @@ def alter(store: Store, *statements: str) -> None:
             connection.run(statement)
 
 
+@pytest.mark.both_engines
 def test_a_fresh_store_and_one_with_records_are_sound(store: Store) -> None:
     assert check_database(store.database) == []
     ingested(store, b"a line\n" * 20_000, b"short\n")
     assert check_database(store.database) == []
 
 
+@pytest.mark.both_engines
 def test_tables_of_other_programs_are_none_of_ours(store: Store) -> None:
     alter(
         store,
@@ -53,6 +55,7 @@ def test_tables_of_other_programs_are_none_of_ours(store: Store) -> None:
     assert check_database(store.database) == []
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("statements", "problem"),
     [
@@ -134,6 +137,7 @@ def test_names_on_a_server_are_compared(
     assert problem in check_database(postgres_store.database)
 
 
+@pytest.mark.both_engines
 def test_a_store_without_its_row_is_named(store: Store) -> None:
     drop = "DROP TRIGGER store_info_no_delete"
     alter(

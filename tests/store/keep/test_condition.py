@@ -17,6 +17,7 @@ from tooltrail.store.opening import open_store
 from tooltrail.store.store import Store
 
 
+@pytest.mark.both_engines
 def test_a_fresh_store_needs_nothing(store: Store) -> None:
     found = read_condition(store)
     assert (found.waiting_count, found.open_count) == (0, 0)
@@ -65,6 +66,7 @@ def test_waiting_facts_are_counted_with_and_without_the_hint(store: Store) -> No
     assert read_condition(store).waiting_count == 0
 
 
+@pytest.mark.both_engines
 def test_rejected_facts_have_their_reason(store: Store) -> None:
     append(store, message(b"one", 2), message(b"another", 2))
     store.ingest()
@@ -78,21 +80,22 @@ def test_rejected_facts_have_their_reason(store: Store) -> None:
     assert rejected.reason
 
 
-def test_damaged_places_are_counted_apart(sqlite_store: Store) -> None:
-    append(sqlite_store, message(b"one" * 50, 2))
-    append(sqlite_store, message(b"two", 3))
-    (segment,) = (sqlite_store.spool / "journal").glob("*.seg")
+def test_damaged_places_are_counted_apart(store: Store) -> None:
+    append(store, message(b"one" * 50, 2))
+    append(store, message(b"two", 3))
+    (segment,) = (store.spool / "journal").glob("*.seg")
     data = segment.read_bytes()
     place = data.index(b"one" * 50)
     with segment.open("r+b") as file:
         file.seek(place)
         file.write(b"ONE")
-    sqlite_store.ingest()
-    found = read_condition(sqlite_store)
+    store.ingest()
+    found = read_condition(store)
     assert (found.rejected_count, found.damaged_count) == (0, 1)
     assert found.rejected[0].n is None
 
 
+@pytest.mark.both_engines
 def test_artifacts_that_wait_for_the_sink_are_listed(store: Store) -> None:
     root = Path(store.info.artifact_root)
     if not root.is_absolute():
@@ -111,6 +114,7 @@ def test_artifacts_that_wait_for_the_sink_are_listed(store: Store) -> None:
     assert read_condition(store).pending == ()
 
 
+@pytest.mark.both_engines
 def test_bytes_that_were_not_kept_are_counted(store: Store) -> None:
     ingested(store, b"kept\n")
     with store.database.write() as connection:

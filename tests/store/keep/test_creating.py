@@ -119,6 +119,7 @@ def test_of_several_that_make_a_store_in_one_root_one_at_the_most_succeeds(tmp_p
     assert len(marks(root)) <= 1
 
 
+@pytest.mark.both_engines
 def test_of_several_that_make_the_same_store_one_does(database: str, tmp_path: Path) -> None:
     root = str(tmp_path / "root")
 
@@ -135,6 +136,7 @@ def test_of_several_that_make_the_same_store_one_does(database: str, tmp_path: P
         check_whole(store)
 
 
+@pytest.mark.both_engines
 def test_what_could_not_be_made_leaves_no_mark(database: str, tmp_path: Path) -> None:
     (tmp_path / "in the way").touch()
     with pytest.raises(TooltrailError):

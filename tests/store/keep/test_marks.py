@@ -18,9 +18,9 @@ from tooltrail.store.store import Store
 
 
 @pytest.fixture
-def used(sqlite_store: Store) -> Store:
+def used(store: Store) -> Store:
     """A store that refers to one artifact."""
-    return ingested(sqlite_store, BIG)
+    return ingested(store, BIG)
 
 
 @pytest.fixture

@@ -50,9 +50,9 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def used(sqlite_store: Store) -> Store:
+def used(store: Store) -> Store:
     """A store that refers to one artifact."""
-    return ingested(sqlite_store, BIG)
+    return ingested(store, BIG)
 
 
 def size_of(*files: Path) -> int:
@@ -133,6 +133,7 @@ def test_a_run_that_deletes_nothing_has_no_account(used: Store) -> None:
     assert accounts(used) == []
 
 
+@pytest.mark.both_engines
 def test_what_a_record_has_come_to_refer_to_since_the_plan_stays(store: Store) -> None:
     path = publish(store, BIG)
     publish(store, BIG[1:])
@@ -146,6 +147,7 @@ def test_what_a_record_has_come_to_refer_to_since_the_plan_stays(store: Store) -
     check(store)
 
 
+@pytest.mark.both_engines
 def test_what_waits_for_the_sink_is_referred_to(store: Store, tmp_path: Path) -> None:
     path = publish(store, BIG)
     with store.database.write() as connection:
@@ -230,6 +232,7 @@ def test_a_plan_for_artifacts_that_were_moved_since_is_refused(
         prune(used, plan)
 
 
+@pytest.mark.both_engines
 def test_an_ingester_waits_for_a_run_and_a_recorder_does_not(
     store: Store, database: str, tmp_path: Path
 ) -> None:

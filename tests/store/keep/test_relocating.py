@@ -46,9 +46,9 @@ def used(store: Store) -> Store:
 
 
 @pytest.fixture
-def used_file(sqlite_store: Store) -> Store:
+def used_file(store: Store) -> Store:
     """The same in a file, where the engine makes no difference."""
-    return ingested(sqlite_store, *OUTPUTS)
+    return ingested(store, *OUTPUTS)
 
 
 @pytest.fixture
@@ -74,6 +74,7 @@ def has_mark(store: Store, root: Path) -> bool:
     return (root / mark_path(store.info.id)).exists()
 
 
+@pytest.mark.both_engines
 def test_artifacts_are_copied_verified_and_found_at_the_new_root(
     used: Store, database: str, old: Path, new: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_root_beside_the_database_file_is_remembered_relative_to_it(
         assert again.archive.sink.url == f"file://{moved}/objects"
 
 
+@pytest.mark.both_engines
 def test_open_stores_follow(
     used: Store, database: str, old: Path, new: Path, tmp_path: Path
 ) -> None:

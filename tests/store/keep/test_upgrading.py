@@ -38,6 +38,7 @@ def test_a_store_at_head_is_left_as_it_is(store: Store, database: str) -> None:
     assert check_database(store.database) == []
 
 
+@pytest.mark.both_engines
 def test_a_move_waits_until_no_ingester_works(store: Store, database: str) -> None:
     began = threading.Event()
 
@@ -63,11 +64,13 @@ def test_a_revision_that_this_program_does_not_know_is_not_touched(
     assert store_revision(database) == "9999"
 
 
+@pytest.mark.both_engines
 def test_a_database_without_a_store_cannot_be_upgraded(database: str) -> None:
     with pytest.raises(StoreNotFoundError):
         upgrade_store(database)
 
 
+@pytest.mark.both_engines
 def test_migrations_that_are_killed_at_any_moment_did_all_or_nothing(database: str) -> None:
     target = parse_target(database)
     opened = empty_database(database)

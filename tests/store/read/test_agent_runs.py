@@ -45,6 +45,7 @@ def problems_of(store: Store) -> list[str]:
     return [one.message for one in verify(store.database, store.archive)]
 
 
+@pytest.mark.both_engines
 def test_a_leg_is_read_as_it_was_recorded(store: Store) -> None:
     agent = version()
     with store.open_session() as session:
@@ -78,6 +79,7 @@ def test_more_errors_than_are_listed_are_counted(store: Store) -> None:
     assert 0 < len(leg.attempts[0].errors) < 40
 
 
+@pytest.mark.both_engines
 def test_legs_are_asked_for_by_agent_and_time(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +99,7 @@ def test_legs_are_asked_for_by_agent_and_time(
     assert list(iter_legs(store.reader, since=datetime.now(UTC) + timedelta(days=1))) == []
 
 
+@pytest.mark.both_engines
 def test_a_version_is_kept_once_and_found_by_the_beginning_of_its_digest(store: Store) -> None:
     older, newer, other = version(), version(name="2"), version("tester")
     for agent in (older, newer, older, other):
@@ -159,25 +162,25 @@ def test_a_submission_that_is_recorded_whole_has_a_verdict_too(store: Store) -> 
         "UPDATE structured_outputs SET document = '{}'",
     ],
 )
-def test_what_was_altered_behind_its_back_is_named(sqlite_store: Store, statement: str) -> None:
-    record_leg(sqlite_store, values=[({"a": 1}, ())])
-    assert problems_of(sqlite_store) == []
-    alter(sqlite_store, statement)
-    assert problems_of(sqlite_store)
+def test_what_was_altered_behind_its_back_is_named(store: Store, statement: str) -> None:
+    record_leg(store, values=[({"a": 1}, ())])
+    assert problems_of(store) == []
+    alter(store, statement)
+    assert problems_of(store)
 
 
 @pytest.mark.parametrize("name", ["agent", "document"])
-def test_a_damaged_body_is_not_handed_out(sqlite_store: Store, name: str) -> None:
-    record_leg(sqlite_store)
-    sqlite_store.ingest()
+def test_a_damaged_body_is_not_handed_out(store: Store, name: str) -> None:
+    record_leg(store)
+    store.ingest()
     column = "l.agent" if name == "agent" else "m.document"
     alter(
-        sqlite_store,
+        store,
         "UPDATE bodies SET data = x'00' WHERE digest IN (SELECT "
         f"{column} FROM agent_legs AS l JOIN messages AS m ON m.key = l.message_key)",
     )
     with pytest.raises(DamageError):
-        _ = agent_versions(sqlite_store.reader) if name == "agent" else [*legs_of(sqlite_store)]
+        _ = agent_versions(store.reader) if name == "agent" else [*legs_of(store)]
 
 
 def legs_of(store: Store) -> list[LegView]:

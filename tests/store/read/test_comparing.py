@@ -19,6 +19,7 @@ def before(store: Store, name: str) -> InvocationDetail:
     return same_call_before(store.reader, store.reader.invocation(name))
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("arguments", ['{"path": "a"}', '{"path": "a\0\ud800"}', ""])
 def test_the_same_call_before_has_the_same_tool_and_bytes(store: Store, arguments: str) -> None:
     first = run(store.open_session(), arguments)

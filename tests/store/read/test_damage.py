@@ -50,8 +50,8 @@ def assert_second_is_damaged(store: StoreParts, made: list[Call], said: str) -> 
         ("session_key = session_key, output_size = 1.5", "output_size holds no integer"),
     ],
 )
-def test_a_value_of_another_kind_is_named(sqlite_parts: StoreParts, change: str, said: str) -> None:
-    store = sqlite_parts
+def test_a_value_of_another_kind_is_named(parts: StoreParts, change: str, said: str) -> None:
+    store = parts
     made = three(store)
     store.alter(f"UPDATE invocations SET {change} WHERE seq = 2")
     damaged = [one for one in store.reader.invocations().items if one.damage is not None]
@@ -60,19 +60,19 @@ def test_a_value_of_another_kind_is_named(sqlite_parts: StoreParts, change: str,
     assert_second_is_damaged(store, made, said)
 
 
-def test_a_column_that_no_list_shows_is_named_in_the_detail(sqlite_parts: StoreParts) -> None:
-    made = three(sqlite_parts)
-    sqlite_parts.alter("UPDATE invocations SET policy = x'00' WHERE seq = 2")
-    assert [one.damage for one in sqlite_parts.reader.invocations().items] == [None] * 3
-    assert_second_is_damaged(sqlite_parts, made, "policy holds no digest")
+def test_a_column_that_no_list_shows_is_named_in_the_detail(parts: StoreParts) -> None:
+    made = three(parts)
+    parts.alter("UPDATE invocations SET policy = x'00' WHERE seq = 2")
+    assert [one.damage for one in parts.reader.invocations().items] == [None] * 3
+    assert_second_is_damaged(parts, made, "policy holds no digest")
 
 
-def test_pages_go_on_behind_a_time_that_is_no_time(sqlite_parts: StoreParts) -> None:
-    three(sqlite_parts)
-    sqlite_parts.alter("UPDATE invocations SET started_at = 'never' WHERE seq = 2")
+def test_pages_go_on_behind_a_time_that_is_no_time(parts: StoreParts) -> None:
+    three(parts)
+    parts.alter("UPDATE invocations SET started_at = 'never' WHERE seq = 2")
     seen, cursor = list[int](), None
     while True:
-        page = sqlite_parts.reader.invocations(limit=1, cursor=cursor)
+        page = parts.reader.invocations(limit=1, cursor=cursor)
         seen += [one.seq for one in page.items]
         cursor = page.next_cursor
         if cursor is None:
@@ -80,6 +80,7 @@ def test_pages_go_on_behind_a_time_that_is_no_time(sqlite_parts: StoreParts) -> 
     assert sorted(seen) == [1, 2, 3]
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
@@ -101,6 +102,7 @@ def test_a_text_that_is_not_the_recorded_one_is_named(
     assert_second_is_damaged(parts, made, said)
 
 
+@pytest.mark.both_engines
 def test_invocations_of_a_lost_session_are_listed(parts: StoreParts) -> None:
     three(parts)
     parts.alter("DELETE FROM sessions")
@@ -109,6 +111,7 @@ def test_invocations_of_a_lost_session_are_listed(parts: StoreParts) -> None:
     assert all("session_id holds no id" in str(one.damage) for one in items)
 
 
+@pytest.mark.both_engines
 def test_a_time_beyond_all_calendars_is_named(parts: StoreParts) -> None:
     made = three(parts)
     value = "9223372036854775807" if parts.is_sqlite else "'infinity'"
@@ -127,6 +130,7 @@ def test_a_lost_stream_is_damage_when_it_is_opened(parts: StoreParts, sql: str) 
         parts.reader.open_stream(stream)
 
 
+@pytest.mark.both_engines
 def test_a_message_and_a_tool_that_are_lost_are_named(parts: StoreParts) -> None:
     definitions = [ToolDefinition(name=name).to_json() for name in ("kept", "lost")]
     for n, text in enumerate((b"kept", b"lost")):
@@ -159,8 +163,8 @@ def test_a_message_and_a_tool_that_are_lost_are_named(parts: StoreParts) -> None
     assert [one.name for one in parts.reader.offered_tools(SESSION)] == ["kept", "lost"]
 
 
-def test_a_session_with_damage_hides_no_other(sqlite_parts: StoreParts) -> None:
-    store = sqlite_parts
+def test_a_session_with_damage_hides_no_other(parts: StoreParts) -> None:
+    store = parts
     other = new_id()
     store.ingest(*call(SESSION, 1, receipt=b"r").entries(), *call(other, 2, receipt=b"r").entries())
     store.alter("UPDATE sessions SET opened_at = 'x', title = CAST(x'ff' AS TEXT) WHERE key = 1")

@@ -15,6 +15,8 @@ from tooltrail.records.digests import Digest
 from tooltrail.records.facts import MessageAdded, SessionOpened, ToolsOffered
 from tooltrail.store.views import Erasure
 
+pytestmark = pytest.mark.both_engines
+
 SESSION = new_id()
 LONG = b"a line that is long enough to stand in the receipt alone, and nowhere else at all\n" * 2
 

@@ -384,6 +384,7 @@ ODD = (
 )
 
 
+@pytest.mark.both_engines
 def test_odd_arguments_do_not_hide_other_calls(parts: StoreParts) -> None:
     session = new_id()
     calls = [call(session, n, arguments=one) for n, one in enumerate((*ODD, ARGUMENTS[0]))]
@@ -410,6 +411,7 @@ DAMAGED = (
 )
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("column", ["arguments", "canonical"])
 def test_a_damaged_text_does_not_hide_other_calls(parts: StoreParts, column: str) -> None:
     envelope = canonical_json.encode({"result": {"x": "make é"}, "error": None})

@@ -1,5 +1,6 @@
 """The feed gives what begins and ends, each once."""
 
+import pytest
 from tests.support.call_facts import changed
 from tests.support.recorded_calls import call, entries_of
 from tests.support.store_parts import StoreParts
@@ -13,6 +14,7 @@ from tooltrail.store.read.feed import InvocationFeed
 SESSION = new_id()
 
 
+@pytest.mark.both_engines
 def test_the_first_look_gives_nothing(parts: StoreParts) -> None:
     feed = InvocationFeed(parts.reader)
     assert feed.poll() == []
@@ -20,6 +22,7 @@ def test_the_first_look_gives_nothing(parts: StoreParts) -> None:
     assert InvocationFeed(parts.reader).poll() == []
 
 
+@pytest.mark.both_engines
 def test_what_begins_and_ends_is_given_once(parts: StoreParts) -> None:
     before = call(SESSION, 1, receipt=b"r", state="success")
     parts.ingest(before.start)
@@ -37,6 +40,7 @@ def test_what_begins_and_ends_is_given_once(parts: StoreParts) -> None:
     assert feed.poll() == []
 
 
+@pytest.mark.both_engines
 def test_a_filter_looks_at_each_as_it_is(parts: StoreParts) -> None:
     feed = InvocationFeed(parts.reader, InvocationFilter(states=("error",), tools=("bash",)))
     feed.poll()
@@ -49,6 +53,7 @@ def test_a_filter_looks_at_each_as_it_is(parts: StoreParts) -> None:
     assert [one.id for one in feed.poll()] == [made[1].started.id]
 
 
+@pytest.mark.both_engines
 def test_a_folder_that_is_new_is_compared_too(parts: StoreParts) -> None:
     inside = Comparison("cwd", "~", "repo")
     where = InvocationFilter(expression=parts.reader.resolved([inside]))
@@ -63,10 +68,10 @@ def test_a_folder_that_is_new_is_compared_too(parts: StoreParts) -> None:
     assert [one.id for one in feed.poll()] == [made[0].started.id]
 
 
-def test_more_than_one_query_takes_are_given(sqlite_parts: StoreParts) -> None:
-    feed = InvocationFeed(sqlite_parts.reader)
+def test_more_than_one_query_takes_are_given(parts: StoreParts) -> None:
+    feed = InvocationFeed(parts.reader)
     feed.poll()
     made = [call(SESSION, n, receipt=b"r", state=None) for n in range(1_200)]
-    sqlite_parts.ingest(*entries_of(made))
+    parts.ingest(*entries_of(made))
     assert [one.id for one in feed.poll()] == [one.started.id for one in made]
     assert feed.poll() == []

@@ -34,23 +34,26 @@ def seq_of(store: StoreParts, name: str) -> tuple[UUID, int]:
     return summary.session_id, summary.seq
 
 
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [
+@pytest.mark.both_engines
+def test_an_invocation_is_named_by_its_place(named: StoreParts) -> None:
+    for name, place in (
         ("@last", (SESSION, 2)),
         ("@last:read", (TWIN, 1)),
         (f"{SESSION}#1", (SESSION, 1)),
         ("@last#2", (SESSION, 2)),
         ("nightly/build#2", (SESSION, 2)),
         ("beef#1", (SESSION, 1)),
-    ],
-)
-def test_an_invocation_is_named_by_its_place(
-    named: StoreParts, name: str, place: tuple[UUID, int]
-) -> None:
-    assert seq_of(named, name) == place
+    ):
+        assert seq_of(named, name) == place
+    for name in (
+        *("", "abc", "zzzz", "@last:nothing", "beef#9", "beef#x", "beef#", "#1"),
+        "f" * 32,
+    ):
+        with pytest.raises(NotFoundError):
+            named.reader.invocation(name)
 
 
+@pytest.mark.both_engines
 def test_an_invocation_is_named_by_any_unique_end_of_its_id(named: StoreParts) -> None:
     for one in named.reader.invocations().items:
         digits = one.id.hex
@@ -58,26 +61,15 @@ def test_an_invocation_is_named_by_any_unique_end_of_its_id(named: StoreParts) -
             assert named.reader.invocation(name).summary == one
 
 
-@pytest.mark.parametrize(
-    "name", ["nightly/build", str(SESSION), "beef", "0beef", "@last", SESSION.hex.upper()]
-)
-def test_a_session_is_named(named: StoreParts, name: str) -> None:
-    assert named.reader.session(name).id == SESSION
-
-
-@pytest.mark.parametrize("name", ["0189", "01890000aaaa", "01890000-aaaa-7000-8000-0000"])
-def test_a_beginning_of_two_is_ambiguous(named: StoreParts, name: str) -> None:
-    with pytest.raises(AmbiguousNameError) as caught:
-        named.reader.session(name)
-    assert caught.value.candidates == (str(TWIN), str(SESSION))
-
-
-@pytest.mark.parametrize(
-    "name", ["", "abc", "zzzz", "@last:nothing", "beef#9", "beef#x", "beef#", "#1", "f" * 32]
-)
-def test_what_nothing_is_named_is_not_found(named: StoreParts, name: str) -> None:
-    with pytest.raises(NotFoundError):
-        named.reader.invocation(name)
+@pytest.mark.both_engines
+def test_a_session_is_named(named: StoreParts) -> None:
+    for name in ("nightly/build", str(SESSION), "beef", "0beef", "@last", SESSION.hex.upper()):
+        assert named.reader.session(name).id == SESSION
+    # The beginning of two.
+    for name in ("0189", "01890000aaaa", "01890000-aaaa-7000-8000-0000"):
+        with pytest.raises(AmbiguousNameError) as caught:
+            named.reader.session(name)
+        assert caught.value.candidates == (str(TWIN), str(SESSION))
 
 
 def test_an_empty_store_has_no_last(parts: StoreParts) -> None:
@@ -92,6 +84,7 @@ def test_two_sessions_of_one_name_are_ambiguous(named: StoreParts) -> None:
         named.reader.session("nightly/build")
 
 
+@pytest.mark.both_engines
 def test_a_call_is_named_by_the_id_of_its_provider_and_while_it_runs(parts: StoreParts) -> None:
     owner = Owner(parts.spool)
     runs = {"call_id": "twice", "owner": owner.name()}

@@ -254,6 +254,7 @@ def test_a_page_is_the_same_however_few_are_looked_through_first(
         check(filled, where, limit, oldest_first=data.draw(st.booleans()))
 
 
+@pytest.mark.both_engines
 def test_both_engines_page_by_every_member_and_pair(parts: StoreParts) -> None:
     filled = fill(parts)
     members: dict[str, Any] = {

@@ -35,6 +35,8 @@ from tooltrail.records.facts import (
 )
 from tooltrail.store.views import InvocationDetail, InvocationView
 
+pytestmark = pytest.mark.both_engines
+
 LOG = b"a line of a log\n" * 3_000
 ODD = b"NUL \0, a byte that is no text \xff, a surrogate \xed\xa0\x80"
 

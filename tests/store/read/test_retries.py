@@ -1,5 +1,6 @@
 """Calls that were made again with the same arguments."""
 
+import pytest
 from tests.support.recorded_calls import call, entries_of
 from tests.support.store_parts import StoreParts
 
@@ -9,6 +10,7 @@ from tooltrail.store import InvocationFilter
 A, B = new_id(), new_id()
 
 
+@pytest.mark.both_engines
 def test_attempts_are_of_one_session_one_tool_and_the_same_arguments(parts: StoreParts) -> None:
     make, test = b'{"command":"make"}', b'{"command":"make test"}'
     failed, succeeded = {"exit_status": 2}, {"exit_status": 0}
@@ -39,6 +41,7 @@ def test_attempts_are_of_one_session_one_tool_and_the_same_arguments(parts: Stor
     assert [len(retried.attempts) for retried in only_failed] == [2, 2]
 
 
+@pytest.mark.both_engines
 def test_erased_arguments_are_no_repetition(parts: StoreParts) -> None:
     parts.ingest(*entries_of([call(A, n, receipt=b"") for n in range(4)]))
     parts.alter("UPDATE surfaces SET arguments = NULL WHERE invocation_key > 2")
@@ -46,12 +49,13 @@ def test_erased_arguments_are_no_repetition(parts: StoreParts) -> None:
     assert [one.seq for one in retried.attempts] == [1, 2]
 
 
-def test_a_damaged_attempt_is_named_and_hides_no_other(sqlite_parts: StoreParts) -> None:
-    sqlite_parts.ingest(*entries_of([call(A, n, receipt=b"") for n in range(3)]))
-    sqlite_parts.alter("UPDATE invocations SET duration_ms = 'x', started_at = 'y' WHERE seq = 2")
-    (retried,) = sqlite_parts.reader.retries()
+def test_a_damaged_attempt_is_named_and_hides_no_other(parts: StoreParts) -> None:
+    parts.ingest(*entries_of([call(A, n, receipt=b"") for n in range(3)]))
+    parts.alter("UPDATE invocations SET duration_ms = 'x', started_at = 'y' WHERE seq = 2")
+    (retried,) = parts.reader.retries()
     assert [one.damage is None for one in retried.attempts] == [True, False, True]
 
 
+@pytest.mark.both_engines
 def test_an_empty_store_has_no_retries(parts: StoreParts) -> None:
     assert parts.reader.retries() == []

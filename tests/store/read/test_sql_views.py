@@ -16,6 +16,8 @@ from tooltrail.records import digest_of
 from tooltrail.records.facts import ArtifactFact, OmissionFact, SessionClosed, SessionOpened, Shown
 from tooltrail.store.references import shorten_output
 
+pytestmark = pytest.mark.both_engines
+
 LOG = b"line\n" * 4_000
 
 

@@ -31,7 +31,7 @@ print(*sorted({"pydantic", "sqlalchemy", "alembic", "fsspec", "psycopg", "rich"}
 """
 
 
-def test_a_reader_needs_neither_models_nor_a_toolkit(sqlite_parts: StoreParts) -> None:
+def test_a_reader_needs_neither_models_nor_a_toolkit(parts: StoreParts) -> None:
     session, text = new_id(), b"please look"
     definition = ToolDefinition(name="bash").to_json()
     said = MessageAdded(
@@ -39,8 +39,8 @@ def test_a_reader_needs_neither_models_nor_a_toolkit(sqlite_parts: StoreParts) -
     )
     offer = ToolsOffered(session=session, id=new_id(), at=moment(2), tools=(digest_of(definition),))
     made = call(session, 3, receipt=b"r", stdout=b"x" * 100)
-    sqlite_parts.ingest(Entry(said, [text]), Entry(offer, [definition]), *made.entries())
-    path = sqlite_parts.spool.parent / "trail.db"
+    parts.ingest(Entry(said, [text]), Entry(offer, [definition]), *made.entries())
+    path = parts.spool.parent / "trail.db"
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(path)], check=True, capture_output=True, text=True
     )

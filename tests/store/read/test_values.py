@@ -26,6 +26,7 @@ def filled(parts: StoreParts) -> StoreParts:
     return parts
 
 
+@pytest.mark.both_engines
 def test_distinct_values_are_those_of_the_column(filled: StoreParts) -> None:
     columns = {
         "tools": "tool_name FROM invocations",
@@ -52,6 +53,7 @@ def test_the_nearest_values_ignore_case_and_cannot_steer_a_terminal(filled: Stor
         assert "\x1b" not in near_values(connection, "tools", "z\x1b[2K")
 
 
+@pytest.mark.both_engines
 def test_an_unknown_name_has_the_names_that_differ_by_a_slip(filled: StoreParts) -> None:
     reader = filled.reader
     one = reader.invocations(limit=1).items[0].id.hex
@@ -73,13 +75,13 @@ def test_a_name_that_is_like_no_other_has_no_suggestion(filled: StoreParts, name
     assert "nearest" not in str(caught.value)
 
 
-def test_damaged_rows_suggest_nothing_and_hide_nothing(sqlite_parts: StoreParts) -> None:
+def test_damaged_rows_suggest_nothing_and_hide_nothing(parts: StoreParts) -> None:
     made = [call(SESSION, n, receipt=b"r", tool=tool) for n, tool in enumerate(("a", "bb", "cc"))]
-    sqlite_parts.ingest(*entries_of(made))
-    sqlite_parts.run("DROP TRIGGER invocations_no_update")
-    sqlite_parts.run("UPDATE invocations SET tool_name = CAST(x'ff' AS TEXT) WHERE seq = 1")
-    sqlite_parts.run("UPDATE invocations SET id = x'00' WHERE seq = 2")
-    with sqlite_parts.database.read() as connection:
+    parts.ingest(*entries_of(made))
+    parts.run("DROP TRIGGER invocations_no_update")
+    parts.run("UPDATE invocations SET tool_name = CAST(x'ff' AS TEXT) WHERE seq = 1")
+    parts.run("UPDATE invocations SET id = x'00' WHERE seq = 2")
+    with parts.database.read() as connection:
         assert distinct_values(connection, "tools") == ["bb", "cc"]
     with pytest.raises(NotFoundError):
-        sqlite_parts.reader.invocation("0123abcd")
+        parts.reader.invocation("0123abcd")

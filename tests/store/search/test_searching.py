@@ -57,6 +57,7 @@ def say(text: bytes, seconds: float) -> Entry:
     return changed(message(SESSION, text), at=moment(seconds))
 
 
+@pytest.mark.both_engines
 def test_words_are_found_as_people_type_them(parts: StoreParts) -> None:
     output = (
         "error[E0433]: failed to resolve foo_bar in /usr/lib/x.py with --no-color\n"
@@ -75,6 +76,7 @@ def test_words_are_found_as_people_type_them(parts: StoreParts) -> None:
     assert found(parts, "failed", "错误") == [one]
 
 
+@pytest.mark.both_engines
 def test_every_text_of_a_call_and_a_message_is_found_with_its_place(parts: StoreParts) -> None:
     arguments = b'{"command":"echo \\"alpha\\nbravo\\"","n":[1,{"deep":"caf\\u00e9 charlie"}]}'
     one = call(
@@ -144,6 +146,7 @@ def test_the_ends_of_a_long_stream_are_in_the_index_and_all_of_it_can_be_searche
         assert place.after == ("010001 some line of a log",)
 
 
+@pytest.mark.both_engines
 def test_a_pattern_is_found_in_every_text_without_an_index(parts: StoreParts) -> None:
     first = call(SESSION, arguments=b'{"command":"x\\nneedle1"}', stdout=b"\xff\xfe needle2\n")
     said = say(b"needle3", 5)
@@ -220,6 +223,7 @@ def test_a_name_behind_a_letter_of_an_option_is_in_the_index(parts: StoreParts) 
     assert [hit.id for hit in search(parts, PathQuery(long.decode()))] == [led]
 
 
+@pytest.mark.both_engines
 def test_the_folder_in_which_a_call_ran_counts_for_a_path(parts: StoreParts) -> None:
     environments = [b'{"cwd":"/repo/src"}', b'{"cwd":"/other"}', b'{"host":"here"}']
     calls = [call(SESSION, n, arguments=b'{"command":"make"}') for n in range(3)]
@@ -245,6 +249,7 @@ def test_each_text_is_indexed_by_itself_and_numbers_as_they_are_written(parts: S
     assert found(parts, "1.5E5") == [second]
 
 
+@pytest.mark.both_engines
 def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None:
     calls = [
         call(SESSION, n, stdout=b"word %d\n" % n, tool="bash" if n % 2 else "cat")
@@ -282,6 +287,7 @@ def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None
         search(parts, WordQuery(phrases_of(["word"])), cursor="x")
 
 
+@pytest.mark.both_engines
 def test_what_the_index_does_not_have_yet_is_found_too(parts: StoreParts) -> None:
     one = call(SESSION, stdout=b"alpha\n")
     parts.ingest(*one.entries(), say(b"alpha", 5))
@@ -293,6 +299,7 @@ def test_what_the_index_does_not_have_yet_is_found_too(parts: StoreParts) -> Non
     assert len(found(parts, "alpha")) == 3
 
 
+@pytest.mark.both_engines
 def test_erased_text_is_not_shown_and_its_words_are_removed_from_the_index(
     parts: StoreParts,
 ) -> None:
@@ -315,6 +322,7 @@ def has_word(store: StoreParts, word: str) -> bool:
     return any(word.encode() in zstandard.ZstdDecompressor().decompress(one) for (one,) in rows)
 
 
+@pytest.mark.both_engines
 def test_a_damaged_call_is_reported_and_hides_no_other(parts: StoreParts) -> None:
     bad, good = call(SESSION, receipt=b"alpha bad"), call(SESSION, 1, receipt=b"alpha good")
     recorded(parts, bad, good)
@@ -339,6 +347,7 @@ def test_a_stream_that_waits_for_its_sink_is_searched_when_it_is_there(parts: St
     assert found(parts, "018900") == [one.started.id]
 
 
+@pytest.mark.both_engines
 def test_texts_that_no_database_stores_are_found_by_their_words(parts: StoreParts) -> None:
     arguments = b'{"command":"a\\u0000bravo \\ud800 charlie"}'
     (one,) = recorded(parts, call(SESSION, arguments=arguments, receipt=b"x\0delta"))
@@ -346,6 +355,7 @@ def test_texts_that_no_database_stores_are_found_by_their_words(parts: StorePart
         assert found(parts, word) == [one]
 
 
+@pytest.mark.both_engines
 def test_an_index_that_was_filled_by_killed_processes_has_every_word_once(
     database: str, tmp_path: Path
 ) -> None:

@@ -49,9 +49,6 @@ NOT_EVIDENCE = {
 }
 """Columns of evidence tables that are in no fact, and why. A change of these is not noticed."""
 
-COLUMNS = [column for table in schema.EVIDENCE for column in table.columns]
-COMPARED = [one for one in COLUMNS if str(one) not in NOT_EVIDENCE]
-
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def filled(
@@ -171,15 +168,8 @@ KEYS = {
 """Who alters what names a row, removes a row and adds another: findings name both."""
 
 
-def test_an_intact_store_has_no_damage(filled: StoreParts) -> None:
-    assert filled.damage() == []
-
-
-def test_an_intact_store_has_no_damage_when_every_receipt_is_made_anew(filled: StoreParts) -> None:
+def test_an_intact_store_has_rows_in_every_table_and_no_damage(filled: StoreParts) -> None:
     assert filled.damage(receipts=True) == []
-
-
-def test_every_evidence_table_of_the_store_has_rows(filled: StoreParts) -> None:
     empty = [
         one.name
         for one in schema.EVIDENCE
@@ -188,40 +178,42 @@ def test_every_evidence_table_of_the_store_has_rows(filled: StoreParts) -> None:
     assert empty == []
 
 
-def test_what_is_no_evidence_are_columns_of_evidence_tables() -> None:
-    assert set(NOT_EVIDENCE) <= {str(one) for one in COLUMNS}
+@pytest.mark.parametrize("table", schema.EVIDENCE, ids=lambda one: str(one.name))
+def test_a_change_of_one_value_is_named(filled: StoreParts, table: Table) -> None:
+    columns = [column for column in table.columns if str(column) not in NOT_EVIDENCE]
+    # Both engines give the same values: a few show that they do.
+    for column in columns if filled.is_sqlite else columns[::4]:
+        assert_change_is_named(filled, table, column)
+    assert filled.damage() == []
 
 
-@pytest.mark.parametrize("column", COMPARED, ids=str)
-def test_a_change_of_one_value_is_named(filled: StoreParts, column: Column[Any]) -> None:
-    table, row = column.table, row_of(filled, column)
-    assert isinstance(table, Table)
-    expected = subjects_of(filled, table, row)
+def assert_change_is_named(store: StoreParts, table: Table, column: Column[Any]) -> None:
+    row = row_of(store, column)
+    expected = subjects_of(store, table, row)
     if column is schema.sessions.c.key:
-        expected = _members_of(filled, row["key"])
-    if column.table is schema.rejected_facts and str(column) in KEYS:
+        expected = _members_of(store, row["key"])
+    if table is schema.rejected_facts and str(column) in KEYS:
         expected = {"rejected fact "}
     value = row[column.name]
     key = {one.name: row[one.name] for one in table.primary_key.columns}
     new = altered(column, value)
-    set_value(filled, column, key, new)
+    set_value(store, column, key, new)
     try:
-        found = filled.damage()
+        found = store.damage()
     finally:
         changed = {**key, column.name: new} if column.name in key else key
-        set_value(filled, column, changed, value)
+        set_value(store, column, changed, value)
     assert found, f"a change of {column} is not noticed"
-    named = {one.subject for one in found}
     texts = " ".join(one.message for one in found)
     assert any(one in texts for one in expected), f"{column}: {found}"
     if str(column) not in KEYS:
-        assert named == expected, f"{column}: {found}"
-    assert filled.damage() == []
+        assert {one.subject for one in found} == expected, f"{column}: {found}"
 
 
 def test_the_page_of_the_tables_names_every_column_that_is_no_evidence() -> None:
     page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
     listed = page.split("**What is no evidence.**")[1].split("**Views.**")[0]
+    assert set(NOT_EVIDENCE) <= {str(one) for table in schema.EVIDENCE for one in table.columns}
     names = {word for name in NOT_EVIDENCE for word in name.split(".")}
     names -= {"id", "format", "artifact_root"}  # all of `store_info`
     assert set(re.findall(r"`(\w+)`", listed)) - {"verify"} == names

@@ -33,6 +33,7 @@ def test_an_empty_store_has_no_findings(empty: StoreParts) -> None:
     assert empty.verify() == []
 
 
+@pytest.mark.both_engines
 def test_sessions_that_two_journals_share_have_no_damage(empty: StoreParts) -> None:
     empty.ingest(opened(), started(OPENED, FIRST))
     empty.other_journal().ingest(
@@ -77,6 +78,7 @@ def test_a_session_that_is_joined_by_its_name_alone_has_no_damage(empty: StorePa
     assert empty.verify() == []
 
 
+@pytest.mark.both_engines
 def test_a_removed_call_of_one_of_two_journals_is_named(empty: StoreParts) -> None:
     empty.ingest(opened(), started(OPENED, FIRST), ended(OPENED, FIRST, b"here\n"))
     empty.other_journal().ingest(started(OPENED, SECOND), ended(OPENED, SECOND, b"there\n"))
@@ -102,6 +104,7 @@ def lose(store: StoreParts, call: UUID) -> None:
     store.run("UPDATE journals SET entry_count = entry_count - 1")
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_a_hole_is_damage_unless_a_damaged_place_explains_it(
     empty: StoreParts, *, is_kept: bool
@@ -129,6 +132,7 @@ def test_a_stream_that_waits_for_the_sink_is_listed(empty: StoreParts) -> None:
     assert (found.kind, found.table) == ("incomplete", "pending_artifacts")
 
 
+@pytest.mark.both_engines
 def test_a_text_that_retention_removed_needs_a_tombstone(empty: StoreParts) -> None:
     empty.ingest(started(OPENED, FIRST), ended(OPENED, FIRST, b"here\n"))
     empty.run("UPDATE surfaces SET receipt = NULL")
