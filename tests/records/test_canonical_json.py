@@ -259,34 +259,10 @@ def test_the_order_of_insertion_does_not_matter(
     assert encode(dict(items)) == encode(value)
 
 
-@given(st.lists(keys, unique=True, min_size=2, max_size=8))
-def test_different_keys_stay_different(names: list[str]) -> None:
-    encoded = cast("dict[str, object]", json.loads(encode(dict.fromkeys(names))))
-    assert len(encoded) == len(names)
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(1 - 2**53, 2**53 - 1))
-def test_numbers_agree_with_the_rfc8785_package(value: float) -> None:
-    try:
-        oracle = importlib.import_module("rfc8785")
-    except ImportError:
-        pytest.skip("the rfc8785 package is not installed; appendix B is tested without it")
-    assert encode(value) == oracle.dumps(value)
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-        max_leaves=20,
-    )
-)
-def test_values_that_need_no_mark_agree_with_the_rfc8785_package(value: object) -> None:
-    try:
-        oracle = importlib.import_module("rfc8785")
-    except ImportError:
-        pytest.skip("the rfc8785 package is not installed; its examples are tested without it")
-    assert encode(value) == oracle.dumps(value)
 
 
 @pytest.mark.parametrize(

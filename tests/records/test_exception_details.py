@@ -234,57 +234,12 @@ def test_any_exception_is_a_recordable_failure_and_small_where_it_is_projected(
     assert len(receipt.text) <= 4_000
 
 
-def fail(depth: int = 0) -> NoReturn:
-    if depth:
-        fail(depth - 1)
-    raise OSError("disk")
 
 
-def lines_of(frames: list[str]) -> list[str]:
-    """Lines and functions, without the files."""
-    return [frame.rpartition(":")[2] for frame in frames]
 
 
-def test_a_chain_of_causes_that_returns_to_its_beginning_ends_there() -> None:
-    error, cause = ValueError("a"), ValueError("b")
-    error.__cause__, cause.__cause__ = cause, error
-    assert details_of(error_of_exception(error)) == {
-        "exception": "ValueError",
-        "cause_of": [1],
-        "related": [{"raised": "ValueError: b", "cause_of": [0]}],
-    }
 
 
-def test_notes_causes_and_frames_of_what_a_task_raised_are_recorded() -> None:
-    async def child() -> None:
-        try:
-            fail()
-        except OSError as error:
-            wrapped = RuntimeError("cannot save")
-            wrapped.add_note("while saving a.txt")
-            raise wrapped from error
-
-    async def handler() -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(child())
-
-    with pytest.raises(ExceptionGroup) as caught:
-        asyncio.run(handler())
-    details = details_of(error_of_exception(caught.value))
-    start = child.__code__.co_firstlineno
-    assert details["traceback"][-2].endswith(" handler")
-    member, cause = details["related"]
-    assert lines_of(member.pop("traceback")) == [f"{start + 6} child"]
-    assert lines_of(cause.pop("traceback")) == [
-        f"{start + 2} child",
-        f"{fail.__code__.co_firstlineno + 3} fail",
-    ]
-    assert member == {
-        "raised": "RuntimeError: cannot save",
-        "member_of": [0],
-        "notes": ["while saving a.txt"],
-    }
-    assert cause == {"raised": "OSError: disk", "cause_of": [1]}
 
 
 def test_the_members_of_a_cause_and_the_cause_of_a_member_are_recorded_once() -> None:
@@ -338,14 +293,8 @@ def linked(draw: st.DrawFn) -> list[BaseException]:
     return every[::-1]
 
 
-def traceback_of(depth: int) -> TracebackType:
-    with pytest.raises(OSError) as caught:
-        fail(depth)
-    assert caught.value.__traceback__ is not None
-    return caught.value.__traceback__
 
 
-SHORT, LONG = traceback_of(2), traceback_of(7)
 TRACEBACKS = [SHORT, SHORT.tb_next, LONG]
 
 

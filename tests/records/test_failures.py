@@ -278,14 +278,6 @@ def test_a_long_text_is_whole_in_the_complete_output_and_cut_by_the_projection(
     assert "error.details" in cut or "error.message" in cut
 
 
-def test_of_a_long_message_all_that_is_not_shown_is_an_omission() -> None:
-    output = CompleteOutput.failure("Tool", error_of_exception(ValueError("x" * 200_000)))
-    projection, _, _ = surfaces(output, "generic")
-    error = projection.canonical.error
-    assert error is not None
-    # The marker has no x.
-    shown = len("ValueError: ") + error.message.removeprefix("ValueError: ").count("x")
-    assert omitted(projection.omissions, "error.message", "bytes") == 200_012 - shown
 
 
 def test_a_text_of_millions_of_characters_is_kept_whole() -> None:

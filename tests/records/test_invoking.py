@@ -112,8 +112,6 @@ def test_a_tool_that_is_not_in_the_table_is_a_recorded_failure(name: str, hint: 
         assert sorted(table) == ["Other", "Tool"]
 
 
-def test_an_empty_table_knows_no_tool() -> None:
-    assert details_of(error_of(run({}))) == {"tool_name": "Tool", "known": []}
 
 
 def test_a_call_that_is_not_to_run_is_refused_before_the_table_is_read() -> None:
@@ -345,25 +343,8 @@ def test_a_cancellation_that_cannot_be_recorded_goes_on_with_a_note() -> None:
     assert caught.value.__notes__ == ["not recorded: OSError: disk"]
 
 
-def test_a_secret_in_the_words_of_a_parser_is_in_no_record() -> None:
-    class Login(BaseModel):
-        password: str
-
-        @model_validator(mode="after")
-        def _check(self) -> "Login":
-            raise ValueError(f"password {self.password} is weak")
-
-    call = ToolCall.of("Tool", {"password": SECRET})
-    records = Records()
-    output = invoke(giving(None), call, records, parse=Login.model_validate)
-    assert error_of(output).kind == "invalid_tool_input"
-    assert SECRET not in output.to_json().decode()
 
 
-def test_the_cause_at_the_end_of_a_long_message_is_in_the_complete_output() -> None:
-    output = run(refusing(RuntimeError("x" * 200_000 + "THE CAUSE")))
-    (message,) = output.streams
-    assert message.content == b"RuntimeError: " + b"x" * 200_000 + b"THE CAUSE"
 
 
 values: st.SearchStrategy[object] = st.one_of(

@@ -221,10 +221,6 @@ def test_a_colour_behind_the_widest_characters_is_not_cut_where_the_bytes_end() 
         assert "\x1b" not in first or first.endswith(("196m", "\U0001f600"))
 
 
-@given(byte_runs, budgets)
-def test_the_same_input_gives_the_same_preview(data: bytes, budget: int) -> None:
-    again = StreamRecord.model_validate(whole(data).__dict__)
-    assert preview(whole(data), budget) == preview(again, budget)
 
 
 def test_at_exactly_its_budget_a_text_is_whole_and_one_character_more_is_cut() -> None:

@@ -30,15 +30,8 @@ def test_a_call_of_a_value_has_canonical_arguments() -> None:
     assert ToolCall.of("Bash", {"a": [None, 10**60], "b": 1}, call_id="call_1") == call
 
 
-def test_nested_arguments_differ_when_only_a_nested_key_differs() -> None:
-    one = ToolCall.of("Bash", {"a": {"b": {"c": 1}}})
-    two = ToolCall.of("Bash", {"a": {"b": {"d": 1}}})
-    assert one.arguments_raw != two.arguments_raw
 
 
-def test_arguments_that_no_json_can_hold_are_refused() -> None:
-    with pytest.raises(InvalidRecordError, match="bytes is not a JSON type"):
-        ToolCall.of("Bash", {"a": b"b"})  # type: ignore[dict-item]  # the border is checked too
 
 
 @pytest.mark.parametrize(
@@ -75,9 +68,6 @@ def test_any_name_is_recorded_bounded_storable_and_once_for_all(name: str) -> No
     assert ToolCall(tool_name=recorded).tool_name == recorded
 
 
-@pytest.mark.parametrize("name", ["x", "x" * 256, "mcp__server__tool"])
-def test_any_other_name_is_a_name(name: str) -> None:
-    assert ToolCall(tool_name=name).tool_name == name
 
 
 @pytest.mark.parametrize("call_id", [None, "", "../../etc/passwd", "toolu_01/x", "REDACTED"])

@@ -229,9 +229,6 @@ def test_whole_json_from_a_long_address_is_not_called_incomplete() -> None:
     assert (result["truncated"], result["text_truncated"]) == (True, False)
 
 
-def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
-    _, receipt = run(fetch(json.dumps([*range(2000)]).encode()), SMALL)
-    assert "\n[the JSON above is incomplete]\n\nArtifacts:\n" in receipt.text
 
 
 def test_no_label_can_pass_for_another_line() -> None:
@@ -241,5 +238,3 @@ def test_no_label_can_pass_for_another_line() -> None:
     )
 
 
-def test_bytes_that_are_no_text_are_named_by_their_encoding() -> None:
-    assert result_of(fetch(b"\0\1"))["text_encoding"] == "binary"

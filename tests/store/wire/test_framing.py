@@ -119,10 +119,6 @@ def test_what_is_no_object_is_told_and_the_rest_is_read(
     assert all(one.startswith(begin) for one, begin in zip(told, unread, strict=True))
 
 
-def test_done_ends_lines_of_json_as_well() -> None:
-    assert framed([b'{"a":1}\n[DONE]\n']) == ([{"a": 1}], True, [])
-
-
 def test_a_line_of_megabytes_is_not_copied_with_every_chunk() -> None:
     # 4 MB in pieces of 16 bytes: copying what came before would move half a terabyte.
     data = b'data: {"a":"' + b"x" * 4_000_000 + b'"}\n\n'
@@ -173,10 +169,3 @@ def test_comments_keep_a_connection_alive_whatever_is_sent_over_it(newline: str,
         found = [event for chunk in chunks for event in framing.feed(chunk)]
         assert [*found, *framing.finish()] == [{"n": 1}, {"n": 2}]
         assert framing.unread == []
-
-
-def test_a_stream_of_comments_has_nothing_in_it() -> None:
-    framing = EventFraming()
-    assert framing.feed(b": ka\n: k") == []
-    assert framing.finish() == []
-    assert framing.unread == []

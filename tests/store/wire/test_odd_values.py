@@ -250,3 +250,15 @@ def test_no_call_of_a_stream_with_a_damaged_event_may_run(name: str, damaged: by
             assert runnable(response) == [], (place, stream)
             assert response.unread
             assert all("incomplete" in call.flags for call in response.calls)
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_no_call_of_a_stream_that_is_cut_off_may_run(name: str) -> None:
+    known, events = wire_format(name), PIECES[name]
+    # The end of a turn of Anthropic is followed by that of its message.
+    last = len(events) - (2 if name == "anthropic" else 1)
+    for end in range(last + 1):
+        response = read_stream(known, events[:end])
+        assert runnable(response) == []
+        assert all("incomplete" in call.flags for call in response.calls)
+        assert not any(message.is_complete for message in response.messages)

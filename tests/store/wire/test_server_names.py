@@ -223,31 +223,6 @@ def test_a_choice_tells_a_plain_name_from_that_of_a_server_s_tool(name: str) -> 
     assert '"disk___read"' in chosen("disk___read", [plain])
 
 
-def test_the_tools_of_a_group_are_the_tools_of_its_server() -> None:
-    known = wire_format("openai-responses")
-    group: Any = {
-        "type": "namespace",
-        "name": "crm",
-        "description": "CRM tools",
-        "tools": [
-            {"type": "function", "name": "lookup", "parameters": {"type": "object"}},
-            {"type": "custom", "name": "query", "description": "Asks."},
-        ],
-    }
-    read = known.read_tools({"tools": [group]})
-    assert [(tool.namespace, tool.name, tool.kind) for tool in read] == [
-        ("crm", "lookup", "function"),
-        ("crm", "query", "custom"),
-    ]
-    export = known.write_tools(read)
-    assert export.request == {"tools": [group]}
-    assert not export.report
-    elsewhere = wire_format("openai").write_tools(read)
-    assert "crm___lookup" in sent(elsewhere)
-    own = [ToolDefinition(name="lookup", namespace="crm"), ToolDefinition(name="x")]
-    assert known.read_tools(known.write_tools(own).request) == tuple(own)
-
-
 def test_the_names_of_an_answer_and_of_a_stream_are_split_alike() -> None:
     answer: Any = {
         "choices": [

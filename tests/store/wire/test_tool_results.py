@@ -304,13 +304,6 @@ def test_resources_and_links_keep_their_names() -> None:
     ]
 
 
-def test_a_structured_null_is_a_value() -> None:
-    output = complete_output_of("mcp", "Tool", {"content": [], "structuredContent": None})
-    assert isinstance(output.result, GenericOutput)
-    assert output.result.structured is not None
-    assert output.result.structured.content == b"null"
-
-
 def test_a_structured_value_that_canonical_json_does_not_have_is_an_item() -> None:
     value: Any = 1
     for _ in range(300):

@@ -186,12 +186,6 @@ def test_a_whole_answer_tells_its_tokens(name: str) -> None:
     assert wire_format(name).read_response(payload).usage == expected
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_a_whole_answer_in_the_place_of_a_stream_tells_its_tokens_too(name: str) -> None:
-    payload, expected = WHOLE[name]
-    assert read_stream(wire_format(name), [json.dumps(payload).encode()]).usage == expected
-
-
 @pytest.mark.parametrize("name", STREAMED)
 def test_a_stream_tells_its_tokens(name: str) -> None:
     events, expected = STREAMED[name]

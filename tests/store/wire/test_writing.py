@@ -14,7 +14,6 @@ from tooltrail.records import (
     MediaBlock,
     Message,
     Origin,
-    ProviderBlock,
     ReasoningBlock,
     ResultBlock,
     ResultStatus,
@@ -160,12 +159,6 @@ def test_arguments_that_are_no_object_are_wrapped_in_one(
     assert told(writing)[0] == "arguments_wrapped"
 
 
-def test_blank_arguments_are_the_empty_object() -> None:
-    writing = writing_for()
-    assert writing.arguments_object(ToolCall(tool_name="now", arguments_raw=""), "here") == {}
-    assert not writing.report
-
-
 origins = st.none() | st.builds(
     Origin,
     wire_format=st.sampled_from(["openai", "gemini"]),
@@ -216,19 +209,6 @@ def test_an_object_goes_into_the_member_of_its_name_and_what_would_replace_one_i
     for other in others:
         assert writing.with_extras(native, other, "there") == native
     assert [(one.where, one.detail) for one in writing.report][1:] == [("there", "source")]
-
-
-def test_what_is_left_out_is_told_by_its_kind() -> None:
-    writing = writing_for()
-    writing.dropped_block(ProviderBlock(native={"type": "search"}), "a")
-    writing.dropped_block(ReasoningBlock(text="hm"), "b")
-    writing.note_extras(TextBlock(text="x"), "c")
-    writing.note_extras(TextBlock(text="x", extras={"b": 1, "a": 2}), "d")
-    assert [(one.kind, one.where, one.detail) for one in writing.report] == [
-        ("provider_data_dropped", "a", "[provider's search]"),
-        ("block_dropped", "b", "[reasoning, 2 characters]"),
-        ("provider_data_dropped", "d", "a, b"),
-    ]
 
 
 ANTHROPIC: JsonObject = {"type": "thinking", "thinking": "hm", "signature": "x"}

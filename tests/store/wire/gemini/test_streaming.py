@@ -49,11 +49,6 @@ def test_calls_come_whole_in_any_chunk_and_keep_their_order() -> None:
     assert (response.unread, response.failure) == ((), None)
 
 
-def test_a_call_without_arguments_has_none() -> None:
-    (call,) = read(event(asked(), finish="STOP")).calls
-    assert (call.arguments, call.is_executable) == ({}, True)
-
-
 def test_keys_in_the_other_spelling_are_read_and_those_of_the_user_are_not_touched() -> None:
     call = {"function_call": {"name": "f", "args": {"snake_key": 1}}, "thought_signature": "AQL_"}
     candidate = {"content": {"parts": [call]}, "finish_reason": "STOP"}
@@ -240,12 +235,6 @@ def test_a_call_behind_one_that_has_not_ended_leaves_that_one_open() -> None:
     )
 
 
-def test_what_is_neither_a_clear_no_nor_a_yes_goes_on() -> None:
-    odd: dict[str, Any] = {"name": "rm", "willContinue": "yes"}
-    response = read(event({"functionCall": odd}, finish="STOP"))
-    assert [call.flags for call in response.calls] == [("incomplete",)]
-
-
 def test_arguments_both_whole_and_in_pieces_are_told() -> None:
     response = pieces(piece("$.path", stringValue="/tmp"), args={"path": "/"})
     assert [call.flags for call in response.calls] == [("incomplete",)]
@@ -265,16 +254,6 @@ def test_a_call_that_is_none_is_told_and_not_run(call: Any, told_of: str) -> Non
     response = read(event({"functionCall": call}, finish="STOP"))
     assert response.unread == (told_of,)
     assert [one.is_executable for one in response.calls] == [False]
-
-
-def test_texts_with_other_members_are_parts_of_their_own() -> None:
-    response = read(
-        event({"text": "a"}),
-        event({"text": "b", "partMetadata": {"n": 1}}),
-        event({"text": "c", "partMetadata": {"n": 1}}, finish="STOP"),
-    )
-    said = [(block.extras, getattr(block, "text", "")) for block in response.message.blocks]
-    assert said == [({}, "a"), ({"partMetadata": {"n": 1}}, "bc")]
 
 
 @pytest.mark.parametrize(
@@ -328,11 +307,6 @@ def test_an_answer_that_ended_early_has_no_call_to_run(reason: str) -> None:
     assert not response.message.is_complete
 
 
-def test_a_stream_that_breaks_off_has_no_call_to_run() -> None:
-    response = read(event(asked(args={})))
-    assert [call.is_executable for call in response.calls] == [False]
-
-
 def test_a_blocked_prompt_is_a_failure_without_messages() -> None:
     response = read({"promptFeedback": {"blockReason": "SAFETY"}})
     assert response.failure is not None
@@ -343,14 +317,6 @@ def test_a_candidate_without_content_is_an_empty_message() -> None:
     response = read({"candidates": [{"finishReason": "SAFETY"}]})
     assert response.message.blocks == ()
     assert not response.message.is_complete
-
-
-def test_an_error_amid_the_stream_is_told_and_stops_every_call() -> None:
-    error = {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}
-    response = read(event(asked(args={}), finish="STOP"), {"error": error})
-    assert response.failure is not None
-    assert (response.failure.kind, response.failure.message) == ("UNAVAILABLE", "overloaded")
-    assert [call.is_executable for call in response.calls] == [False]
 
 
 def test_what_the_provider_runs_itself_is_no_call_of_ours() -> None:
@@ -377,7 +343,3 @@ def test_each_candidate_is_a_message_and_the_first_one_is_asked() -> None:
     response = read({"candidates": candidates})
     assert [call.tool_name for call in response.calls] == ["f"]
     assert [message.calls[0].tool_name for message in response.messages] == ["f", "g"]
-
-
-def test_a_stream_without_candidates_is_told() -> None:
-    assert read({"modelVersion": "m"}).unread == ("there is neither a message nor an error",)

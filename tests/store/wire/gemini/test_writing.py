@@ -314,13 +314,6 @@ def test_what_stood_beside_a_response_stands_beside_it_again() -> None:
     assert report == []
 
 
-def test_two_turns_of_a_model_are_one_that_has_both() -> None:
-    export = write(Message.of("user", "go"), model(TextBlock(text="a")), model(TextBlock(text="b")))
-    contents: Any = export.request["contents"]
-    assert contents[1:] == [{"role": "model", "parts": [{"text": "a"}, {"text": "b"}]}]
-    assert changes(export) == [("messages_merged", "merged with the previous message")]
-
-
 def test_calls_in_parallel_cannot_be_forbidden() -> None:
     export = written_choice(GEMINI, ToolChoice("none", parallel=False))
     assert export.request["toolConfig"] == {"functionCallingConfig": {"mode": "NONE"}}

@@ -97,28 +97,6 @@ def test_the_mapping_table_errors_have_a_flag(result: JsonObject, status: Result
     assert read_result(response(result)).status == status
 
 
-def test_a_result_is_one_of_the_newer_revision() -> None:
-    result = ResultBlock(
-        status="error",
-        content=(TextBlock(text="no"),),
-        structured={"t": 18},
-        has_structured=True,
-        extras={"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}}},
-    )
-    export = write_result(result, is_own=True)
-    expected: JsonObject = {
-        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}},
-        "content": [{"type": "text", "text": "no"}],
-        "isError": True,
-        "structuredContent": {"t": 18},
-        "resultType": "complete",
-    }
-    assert export.request == expected
-    assert problems("mcp-2026.result", export.request) == []
-    assert read_result(export.request) == result
-    assert not export.report
-
-
 @pytest.mark.parametrize("structured", [None, 0, "x", [1, {"a": None}], {"a": 1}])
 def test_a_structured_value_may_be_any_json_and_null_is_not_absent(structured: JsonValue) -> None:
     result = read_result({"content": [], "structuredContent": structured})
@@ -144,14 +122,6 @@ def test_an_error_of_the_protocol_is_no_error_of_the_tool(code: int, status: Res
     as_result = write_result(result, is_own=True)
     assert as_result.request["isError"] is True
     assert [change.kind for change in as_result.report] == ["status_flattened"]
-
-
-def test_an_error_of_the_protocol_without_a_message_is_kept_whole() -> None:
-    result = read_result({"jsonrpc": "2.0", "error": "broken"})
-    assert result.status == "interrupted"
-    assert result.content == ()
-    assert result.extras == {"jsonrpc": {"error": "broken"}}
-    assert write_result(result, "a", is_own=True).request["result"]
 
 
 def test_a_request_for_input_is_no_result() -> None:

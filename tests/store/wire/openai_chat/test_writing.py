@@ -83,10 +83,6 @@ def test_what_moves_is_told(blocks: tuple[MessageBlock, ...], is_moved: bool) ->
         }
 
 
-def test_a_refusal_in_front_of_a_text_is_told_without_calls_too() -> None:
-    assert kinds(written(said(REFUSAL, TEXT))) == ["order_changed"]
-
-
 MEDIA: list[tuple[MediaBlock, dict[str, Any], list[str]]] = [
     (PNG, {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}, []),
     (

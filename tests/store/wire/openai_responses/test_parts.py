@@ -21,7 +21,6 @@ from tooltrail.records import (
     MediaBlock,
     Message,
     MessageBlock,
-    Origin,
     ResourceBlock,
     ResultBlock,
     TextBlock,
@@ -61,10 +60,6 @@ def test_a_structured_value_stands_for_missing_content_alone() -> None:
     (parts, changes) = output_of(TEXT, PNG, structured=1, has_structured=True)
     assert isinstance(parts, list)
     assert changes == ["structured_dropped"]
-
-
-def test_an_empty_output_says_so() -> None:
-    assert output_of() == ("(no output)", ["output_empty"])
 
 
 DESCRIBED: list[MessageBlock] = [
@@ -153,25 +148,6 @@ def test_extras_replace_nothing_that_a_part_says() -> None:
     export = unchecked(Message(role="user", blocks=(text,), origin=OWN))
     assert items_of(export)[0]["content"] == [{"type": "input_text", "text": "a", "y": 1}]
     assert [change.detail for change in export.report] == ["text, type, x"]
-
-
-def test_extras_of_what_is_described_are_told() -> None:
-    block = ResourceBlock(uri="mcp://x", extras={"a": 1})
-    for message in (
-        Message(role="user", blocks=(block,)),
-        Message(role="assistant", blocks=(block,)),
-    ):
-        assert kinds(written(message)) == ["provider_data_dropped", "block_described"]
-    export = written(asked(call()), answered(result(block)))
-    assert kinds(export) == ["provider_data_dropped", "block_described"]
-
-
-@pytest.mark.parametrize("role", ["user", "assistant"])
-def test_what_was_said_of_a_whole_message_is_told(role: str) -> None:
-    origin = Origin(wire_format="openai-responses", extras={"name": "bob"})
-    export = written(Message.model_validate({"role": role, "blocks": (TEXT,), "origin": origin}))
-    assert items_of(export) == [{"role": role, "content": "ok"}]
-    assert [change.detail for change in export.report] == ["name"]
 
 
 def test_the_extras_of_a_call_and_its_output_replace_nothing() -> None:

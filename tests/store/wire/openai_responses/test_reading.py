@@ -283,11 +283,6 @@ def test_an_unknown_item_is_kept(item: object) -> None:
     assert response.unread == (() if isinstance(item, dict) else ("output[0] is not an object",))
 
 
-def test_an_unknown_item_keeps_no_call_from_running() -> None:
-    response = read(FUNCTION, {"type": "quantum_thought"})
-    assert [call.is_executable for call in response.calls] == [True]
-
-
 def test_reasoning_keeps_all_that_proves_it() -> None:
     item: JsonObject = {
         "type": "reasoning",
@@ -348,11 +343,6 @@ def test_an_odd_call_is_flagged(item: JsonObject, flags: tuple[str, ...]) -> Non
     (call,) = read(item).calls
     assert call.flags == flags
     assert call.is_executable == ("incomplete" not in flags)
-
-
-def test_arguments_that_came_as_an_object_keep_their_order_and_numbers() -> None:
-    (call,) = read({**FUNCTION, "arguments": {"b": 1, "a": 2.0}}).calls
-    assert call.arguments_raw == '{"b":1,"a":2.0}'
 
 
 def test_a_call_of_a_program_waits_in_progress_for_its_answer() -> None:

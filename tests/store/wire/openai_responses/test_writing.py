@@ -346,30 +346,6 @@ def test_a_message_that_says_nothing_is_left_out(message: Message) -> None:
     assert kinds(export)[-1] == "message_empty"
 
 
-def test_two_turns_that_nothing_parts_are_told() -> None:
-    export = written(Message.of("assistant", "a"), Message.of("assistant", "b"))
-    assert kinds(export) == ["order_changed"]
-    parted = written(asked(call()), answered(result(TEXT)), Message.of("assistant", "b"))
-    assert not parted.report
-
-
-def test_calls_of_somebody_else_are_the_assistants() -> None:
-    said = asked(call()).model_copy(update={"role": "user"})
-    export = written(said, answered(result(TEXT)))
-    assert kinds(export) == ["role_changed"]
-
-
-def test_missing_results_are_marked_and_ids_made_legal_and_different() -> None:
-    twice = asked(call(), call(call_id="call_1"), call(call_id="x" * 70))
-    export = written(twice, answered(result(TEXT)))
-    calls = [one for one in items_of(export) if one["type"] == "function_call"]
-    outputs = [one for one in items_of(export) if one["type"] == "function_call_output"]
-    assert [one["call_id"] for one in calls] == [one["call_id"] for one in outputs]
-    assert len({str(one["call_id"]) for one in calls}) == 3
-    assert str(outputs[1]["output"]).startswith("ERROR: [no result recorded")
-    assert set(kinds(export)) >= {"result_missing", "id_renamed"}
-
-
 @pytest.mark.parametrize(
     ("namespace", "is_sent"), [("crm", True), ("no good", False), ("x" * 65, False)]
 )
