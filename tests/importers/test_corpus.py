@@ -268,9 +268,11 @@ def test_the_output_of_each_command_of_claude_code_is_the_same_bytes(
     assert found.total() > 180
 
 
-def test_each_command_of_codex_has_the_output_the_receipt_and_the_status_of_its_lines(
-    imported: Callable[[str], Path],
-) -> None:
+Said = tuple[dict[str, tuple[str, int]], dict[str, str], dict[str, int]]
+
+
+def what_codex_says_of_its_commands() -> Said:
+    """The output and status, the text for the model, and the status that it states, of each."""
     ends: dict[str, tuple[str, int]] = {}
     receipts: dict[str, str] = {}
     said: dict[str, int] = {}
@@ -286,6 +288,13 @@ def test_each_command_of_codex_has_the_output_the_receipt_and_the_status_of_its_
                 words = heading.replace('"exit_code":', "exit code ").replace(":", "").lower()
                 if found := re.search(r"(?:exit|exited with) code (\d+)", words):
                     said[item["call_id"]] = int(found[1])
+    return ends, receipts, said
+
+
+def test_each_command_of_codex_has_the_output_the_receipt_and_the_status_of_its_lines(
+    imported: Callable[[str], Path],
+) -> None:
+    ends, receipts, said = what_codex_says_of_its_commands()
     assert sum(map(bool, said.values())) > 20
     cut = 0
     with opened(imported("codex")) as reader:

@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tooltrail.records import Budget, GenericBudget, InvalidRecordError, default_families
@@ -76,8 +74,6 @@ def test_an_override_that_needs_a_longer_receipt_gets_it() -> None:
     assert Budget().overridden({"preview_chars": 50_000}).receipt_chars == 52_000
     assert Budget().overridden({"receipt_chars": 5}).receipt_chars == 22_000
     assert GenericBudget().overridden({"max_items": 256}).receipt_chars == 22_000 + 256 * 160
-
-
 
 
 @pytest.mark.parametrize(

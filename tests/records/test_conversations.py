@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 from tests.support.conversations import batches, call_ids, conversations
 from tests.support.nasty_messages import MESSAGE_ID, messages
 
@@ -133,8 +133,6 @@ def test_calls_of_the_provider_are_kept_apart_from_those_to_run() -> None:
     assert message.provider_calls == (own,)
 
 
-
-
 def test_bytes_are_not_shown_where_a_block_is() -> None:
     assert "AAAA" not in repr(MediaBlock(kind="image", data="AAAA"))
     assert "AAAA" not in repr(ResourceBlock(uri="file:///a", data="AAAA"))
@@ -162,8 +160,6 @@ def test_a_resource_without_content_is_a_link(members: dict[str, Any], is_link: 
 )
 def test_every_status_but_ok_and_unknown_is_a_failure(status: Any, is_error: bool) -> None:
     assert ResultBlock(status=status).is_error is is_error
-
-
 
 
 def test_a_definition_of_a_tool_comes_back_from_its_json() -> None:

@@ -1,7 +1,6 @@
 """The envelope has five fields, and a success and an error exclude each other."""
 
 import json
-import math
 
 import pytest
 from hypothesis import example, given
@@ -119,8 +118,6 @@ def test_what_is_written_is_read_back_as_the_same_envelope(envelope: CanonicalRe
     assert envelope.digest == digest_of(data)
 
 
-
-
 @pytest.mark.parametrize("missing", ["tool_name", "status", "summary_text", "result", "error"])
 def test_no_field_may_be_missing(missing: str) -> None:
     fields: dict[str, object] = {
@@ -187,8 +184,6 @@ def test_a_failure_ends_an_invocation_in_the_state_of_its_kind(kind: str, state:
     assert output.final_state == state
     assert (output.status, output.summary_text, output.result) == ("error", "no", None)
     assert output.streams == ()
-
-
 
 
 def test_a_complete_output_is_written_without_its_bytes() -> None:

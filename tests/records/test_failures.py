@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from pydantic import JsonValue
 from tests.records.failing import SECRET, details_of
-from tests.records.support import omitted, surfaces
+from tests.records.support import surfaces
 
 from tooltrail.records import (
     CompleteOutput,
@@ -276,8 +276,6 @@ def test_a_long_text_is_whole_in_the_complete_output_and_cut_by_the_projection(
     assert len(receipt.text) <= 5_000
     cut = {omission.field for omission in (*projection.omissions, *receipt.omissions)}
     assert "error.details" in cut or "error.message" in cut
-
-
 
 
 def test_a_text_of_millions_of_characters_is_kept_whole() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, JsonValue, model_validator
+from pydantic import BaseModel, JsonValue
 from tests.records.failing import (
     CALL,
     SECRET,
@@ -110,8 +110,6 @@ def test_a_tool_that_is_not_in_the_table_is_a_recorded_failure(name: str, hint: 
         assert (error.kind, error.recovery_hint) == ("unknown_tool", hint)
         assert details_of(error)["known"] == ["Other", "Tool"]
         assert sorted(table) == ["Other", "Tool"]
-
-
 
 
 def test_a_call_that_is_not_to_run_is_refused_before_the_table_is_read() -> None:
@@ -341,10 +339,6 @@ def test_a_cancellation_that_cannot_be_recorded_goes_on_with_a_note() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         invoke(refusing(KeyboardInterrupt()), CALL, refusing(OSError("disk")))
     assert caught.value.__notes__ == ["not recorded: OSError: disk"]
-
-
-
-
 
 
 values: st.SearchStrategy[object] = st.one_of(

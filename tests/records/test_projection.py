@@ -1,7 +1,6 @@
 """The two steps: what holds for every family, and how a failure is shown."""
 
 import dataclasses
-import json
 import re
 import tracemalloc
 from typing import Any, cast
@@ -36,7 +35,6 @@ from tooltrail.records import (
     render,
 )
 from tooltrail.records.budgets import MAX_MESSAGE_CHARS
-
 
 
 def failure(**fields: Any) -> CompleteOutput:
@@ -85,8 +83,6 @@ def test_a_failure_is_worded_alike_in_every_family(
     assert publisher.published == {}
 
 
-
-
 def test_a_summary_that_does_not_fit_is_cut_and_counted() -> None:
     projection, _, _ = surfaces(returned("T", summary="s" * 300), "generic")
     assert projection.canonical.summary_text == "s" * (SUMMARY_CHARS - 1) + "\u2026"
@@ -104,8 +100,6 @@ def test_a_summary_is_not_cut_inside_a_cluster() -> None:
     projection, _, _ = surfaces(returned("T", summary="s" * 196 + family * 9), "generic")
     assert projection.canonical.summary_text == "s" * 196 + "\u2026"
     assert omitted(projection.omissions, "summary_text", "chars") == len(family) * 9
-
-
 
 
 def test_message_and_hint_are_whole_in_the_result_and_cut_with_a_marker_in_the_receipt() -> None:
@@ -348,8 +342,6 @@ def test_no_text_of_a_failure_begins_a_line_of_its_receipt(
     ]
 
 
-
-
 TINY = policy_with(
     command={"preview_chars": 1001, "receipt_chars": 3100},
     generic={"preview_chars": 1003, "receipt_chars": 9000, "max_items": 2},
@@ -407,8 +399,6 @@ def test_a_stream_in_memory_is_shown_exactly_like_a_captured_one(
     assert published.published.keys() == published_again.published.keys()
 
 
-
-
 def test_a_long_stream_in_memory_is_projected_without_decoding_its_middle() -> None:
     data = (b"x" * 1022 + b"\xff\n") * (64 * 1024)
     output = output_of_streams(whole(data), whole(data, "stderr"))
@@ -420,8 +410,6 @@ def test_a_long_stream_in_memory_is_projected_without_decoding_its_middle() -> N
         tracemalloc.stop()
     assert omitted(projection.omissions, "stdout", "bytes") > 60_000_000
     assert peak < 20_000_000
-
-
 
 
 def worded(text: str) -> Family:
@@ -443,5 +431,3 @@ def test_a_receipt_of_a_renderer_that_breaks_its_budget_is_cut_and_says_so() -> 
     assert f"{omission.before - omission.after:,} bytes omitted]" in receipt.text
     whole_receipt = render(canonical, worded("short \ud800"), DEFAULT_POLICY)
     assert (whole_receipt.text, whole_receipt.omissions) == ("short \\ud800", ())
-
-

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import surfaces
 
-from tooltrail.records import CompleteOutput, InvalidRecordError, ToolCall, ToolError
+from tooltrail.records import CompleteOutput, ToolCall, ToolError
 from tooltrail.records.argument_previews import ARGUMENTS_PREVIEW_CHARS
 from tooltrail.records.plain_text import storable
 
@@ -28,10 +28,6 @@ def test_a_call_of_a_value_has_canonical_arguments() -> None:
     assert call.arguments_raw == '{"a":[null,1' + "0" * 60 + '],"b":1}'
     assert call.call_id == "call_1"
     assert ToolCall.of("Bash", {"a": [None, 10**60], "b": 1}, call_id="call_1") == call
-
-
-
-
 
 
 @pytest.mark.parametrize(
@@ -66,8 +62,6 @@ def test_any_name_is_recorded_bounded_storable_and_once_for_all(name: str) -> No
     assert 1 <= len(recorded) <= 256
     assert storable(recorded) == recorded
     assert ToolCall(tool_name=recorded).tool_name == recorded
-
-
 
 
 @pytest.mark.parametrize("call_id", [None, "", "../../etc/passwd", "toolu_01/x", "REDACTED"])

@@ -18,9 +18,9 @@ from tooltrail.records._error_text import type_name
 KINDS = [value for name, value in vars(ErrorKind).items() if name.isupper()]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "a", "patch_failed", "http_404", "k" * 64])
-def test_every_listed_kind_and_any_snake_case_word_is_a_kind(kind: str) -> None:
-    assert ToolError(kind=kind, message="it failed").kind == kind
+def test_every_listed_kind_and_any_snake_case_word_is_a_kind() -> None:
+    for kind in (*KINDS, "a", "patch_failed", "http_404", "k" * 64):
+        assert ToolError(kind=kind, message="it failed").kind == kind
 
 
 SPECIFIED = """
@@ -188,15 +188,15 @@ def test_a_part_that_contains_itself_is_noted_and_its_other_members_stay() -> No
 def test_a_part_that_stands_in_two_places_is_kept_in_both() -> None:
     part, text = {"n": [1]}, "x" * 10_000
     assert recorded([part, part, text, text]) == [{"n": [1]}, {"n": [1]}, text, text]
-    rows = [(1, 2)] * 50_000
-    assert recorded(rows) == [[1, 2]] * 50_000
+    rows = [(1, 2)] * 5_000
+    assert recorded(rows) == [[1, 2]] * 5_000
 
 
 def test_parts_that_double_without_an_end_are_bounded() -> None:
     details: list[Any] = ["the innermost"]
     for _ in range(200):
         details = [details, details]
-    text = str(recorded(details))
+    text = str(ToolError.model_validate({"kind": "x", "message": "m", "details": details}).details)
     assert "the innermost" in text
     assert "[... 2 items omitted ...]" in text
     assert len(text) < 20_000_000

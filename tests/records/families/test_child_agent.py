@@ -5,11 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.records.support import (
-    MARKER,
-    artifact_path,
     golden,
-    lossy,
-    omitted,
     result_of,
     surfaces,
     whole,
@@ -121,11 +117,3 @@ def test_the_summary_says_which_agent_and_how_far_it_is() -> None:
 def test_an_agent_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         ChildAgentOutput.model_validate({"agent_id": "agent_7", "status": "running", **fields})
-
-
-
-
-
-
-
-

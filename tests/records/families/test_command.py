@@ -170,8 +170,6 @@ def test_a_timeout_that_was_not_reached_is_left_out() -> None:
     assert result_of(run(reached)[0])["timeout_ms"] == 5000
 
 
-
-
 @pytest.mark.parametrize(("size", "published"), [(32_000, False), (32_001, True)])
 @pytest.mark.parametrize("side", ["stdout", "stderr"])
 def test_a_stream_that_is_not_shown_whole_becomes_an_artifact(
@@ -210,8 +208,6 @@ def test_both_streams_have_their_own_artifact_and_flags() -> None:
     assert len(receipt.text) <= 34_000
 
 
-
-
 def test_a_quiet_stream_leaves_its_share_to_the_other() -> None:
     projection, _ = run(command(b"line of output\n" * 9000, b"one warning\n"))
     result = result_of(projection)
@@ -246,10 +242,6 @@ def test_a_loss_and_a_cut_are_counted_by_their_own_stage() -> None:
     assert by_stage == {"capture": 500, "projection": number(match["bytes"])}
 
 
-
-
-
-
 def test_a_cut_log_in_brackets_is_not_called_json() -> None:
     _, receipt = run(command(b"[INFO] started\n" * 9000))
     assert "JSON" not in receipt.text
@@ -262,8 +254,6 @@ def test_json_is_indented_up_to_the_budget_of_the_previews() -> None:
         # Two brackets, two quotes, three newlines and two spaces stand around the text.
         _, receipt = run(command(json.dumps(["x" * length]).encode()), SMALL)
         assert ("stdout:\n[\n" in receipt.text) is indented
-
-
 
 
 @pytest.mark.parametrize(

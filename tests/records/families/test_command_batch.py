@@ -190,8 +190,6 @@ def test_what_was_lost_of_the_order_of_an_item_is_counted_shown_or_not(
     assert [(o.stage, o.before - o.after) for o in lost] == [("capture", 9)]
 
 
-
-
 def test_artifacts_stand_inside_the_result_of_their_item() -> None:
     big = b"line of output\n" * 4000
     projection, receipt = run(batch(ran(1, "a", big), ran(2, "b"), ran(3, "c", b"short\n", big)))
@@ -251,8 +249,6 @@ def test_each_stream_of_a_small_budget_says_something() -> None:
         assert text.endswith("line of output\n")
 
 
-
-
 def test_what_is_cut_of_an_item_is_named_by_its_place() -> None:
     item = ran(2, "x" * 241, command="y" * 300, cwd="/" * 5000)
     projection, _ = run(batch(failed("a", "m" * 701), item))
@@ -283,8 +279,6 @@ def test_a_command_cannot_pass_for_another_item() -> None:
     )
 
 
-
-
 def test_items_beyond_the_maximum_are_counted_and_listed() -> None:
     output = batch(*(ran(n, "ls", b"x" * n) for n in range(1, 40)))
     projection, receipt, publisher = surfaces(
@@ -306,7 +300,3 @@ def test_items_beyond_the_maximum_are_counted_and_listed() -> None:
     assert (
         f"[7 further items are not shown: 7 completed; listed in {reference.path}]" in receipt.text
     )
-
-
-
-

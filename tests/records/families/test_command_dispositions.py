@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
-from tests.support.policies import policy_with
 
 from tooltrail.records import (
     CommandOutput,
@@ -118,8 +117,6 @@ def test_a_combined_stream_that_is_cut_has_its_artifact() -> None:
     assert [role for role, _ in projection.artifacts] == ["combined"]
 
 
-
-
 def test_lists_show_how_a_command_with_a_combined_stream_ended() -> None:
     assert combined(exit_status=3).facts() == (3, None, False)
     assert promoted().facts() == (None, None, None)
@@ -168,10 +165,6 @@ def test_a_promoted_command_that_was_silent_has_no_spare_field() -> None:
     }
 
 
-
-
-
-
 def test_a_command_that_was_running_already_has_no_spare_field_but_an_unknown_status() -> None:
     output = RunningCommand(task_handle=TaskHandle(task_id="t", kind="k"))
     assert result_of(run(output)[0]) == {
@@ -190,8 +183,6 @@ def test_a_command_that_was_running_already_is_repeated_bounded() -> None:
     assert result["truncated"] is True
     assert omitted(projection.omissions, "command", "chars") == 2
     assert omitted(projection.omissions, "summary", "chars") == 2
-
-
 
 
 def test_a_task_is_named_in_the_receipt_as_the_tool_named_it() -> None:

@@ -6,11 +6,9 @@ import pytest
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import (
-    MARKER,
     artifact_path,
     golden,
     lossy,
-    number,
     omitted,
     surfaces,
     whole,
@@ -132,8 +130,6 @@ def test_the_canonical_result_has_each_file_with_its_hunks_and_its_diff() -> Non
     }
 
 
-
-
 def test_diagnostics_are_repeated_and_counted() -> None:
     result = result_of(mutation(change(), diagnostics=("first", " ")))
     assert result["diagnostics"] == ["first", "(no message)"]
@@ -160,8 +156,6 @@ def test_a_cut_diff_shows_both_ends_and_counts_the_rest() -> None:
     assert file["diff_artifact"] == 0
     assert omitted(projection.omissions, "diff.0", "lines") == 400 - shown
     assert omitted(projection.omissions, "diff.0", "bytes") == 5 * (400 - shown)
-
-
 
 
 def test_a_long_path_keeps_its_end_and_is_counted() -> None:
@@ -197,8 +191,6 @@ def test_a_path_stays_on_its_line(path: str, shown: str) -> None:
     projection, receipt = run(mutation(change(path)))
     assert receipt.text == f"Success. Updated the following files:\nM {shown}\n"
     assert projection.omissions == ()
-
-
 
 
 def test_hunks_beyond_the_budget_are_counted() -> None:
@@ -256,8 +248,6 @@ def test_diagnostics_and_hunks_beyond_the_budget_are_listed_too() -> None:
         f"[1 further diagnostic is not shown; listed in {reference.path}]\n\n"
         f"Artifacts:\n{reference.path} (hidden)\n"
     )
-
-
 
 
 def test_one_hidden_file_is_named_in_the_singular() -> None:

@@ -1,6 +1,5 @@
 """Files that were read: the receipt is the content, as it is."""
 
-import json
 from typing import Any
 
 import pytest
@@ -98,8 +97,6 @@ def test_json_is_shown_as_the_file_has_it() -> None:
     assert run(read(text.encode()))[1].text == text
 
 
-
-
 def test_whole_json_of_a_file_with_a_long_path_is_not_called_incomplete() -> None:
     output = read(b'{"a":1}\n', path="d/" * 200)
     assert run(output)[1].text == '{"a":1}\n'
@@ -117,8 +114,6 @@ def test_a_file_is_shown_up_to_twenty_thousand_characters(size: int, *, cut: boo
     missing = number(match["bytes"]) if match else 0
     assert omitted(projection.omissions, "content", "bytes") == missing
     assert (missing > 0) is cut
-
-
 
 
 def test_the_size_is_what_was_read_though_not_all_was_kept() -> None:

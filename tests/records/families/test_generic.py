@@ -262,12 +262,6 @@ def test_no_other_media_type_is_taken_for_text(media_type: str) -> None:
     assert result_of(projection)["content"][0]["type"] == "binary"
 
 
-
-
-
-
-
-
 def test_json_is_indented_up_to_the_budget_of_the_previews() -> None:
     policy = policy_with(generic={"preview_chars": 1000, "receipt_chars": 3160, "max_items": 1})
     for length, indented in ((991, True), (992, False)):
@@ -282,8 +276,6 @@ def test_text_that_turns_out_to_be_binary_is_described() -> None:
     (item,) = result_of(projection)["content"]
     assert (item["type"], item["text_encoding"], item["truncated"]) == ("text", "binary", True)
     assert receipt.text.startswith("[binary output: 3 bytes, sha256:")
-
-
 
 
 def test_items_beyond_the_maximum_are_counted_and_kept() -> None:
@@ -332,12 +324,6 @@ def test_the_canonical_result_does_not_grow_with_the_number_of_items() -> None:
         assert listed.line_count == count - 32
         sizes.append(len(projection.canonical.to_json()))
     assert max(sizes) <= min(sizes) + 100
-
-
-
-
-
-
 
 
 def test_a_loss_of_what_is_not_shown_shows_in_flags_and_omissions() -> None:
@@ -435,8 +421,6 @@ def test_a_structured_value_too_deep_for_an_envelope_is_shown_as_text(levels: in
     assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
 
 
-
-
 def test_a_structured_value_deeper_than_canonical_json_is_refused() -> None:
     with pytest.raises(InvalidRecordError, match="nested deeper than 256 levels"):
         returned("tool", structured=nested(257))
@@ -457,10 +441,6 @@ def test_a_text_that_says_the_same_stands_for_the_structured_value_in_the_receip
     projection, receipt = run(returned("tool", text, structured={"rows": 2}))
     assert receipt.text.split() == ["{", '"rows":', "2", "}"]
     assert result_of(projection)["structured"] == {"rows": 2}
-
-
-
-
 
 
 def policy_of(preview: int, more: int, most: int) -> Policy:

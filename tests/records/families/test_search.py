@@ -1,6 +1,5 @@
 """Searches: how much was found, and what."""
 
-import json
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ from tests.records.support import (
     MARKER,
     artifact_path,
     golden,
-    lossy,
     number,
     omitted,
     surfaces,
@@ -115,9 +113,3 @@ def test_long_matches_are_cut_published_and_counted() -> None:
 
 def test_what_the_tool_itself_held_back_is_no_omission() -> None:
     assert run(search(b"a\n", 120, 1))[0].omissions == ()
-
-
-
-
-
-

@@ -1,12 +1,11 @@
 """Structured outputs: a verdict, every error on its line, and the value as it is."""
 
-import math
 from typing import Any
 
 import pytest
 from pydantic import JsonValue, ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.support import artifact_path, golden, lossy, omitted, result_of, surfaces, whole
+from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -173,8 +172,6 @@ def test_a_long_value_becomes_a_preview_and_an_artifact() -> None:
     assert receipt.text == f"Result accepted (attempt 1)\n\nArtifacts:\n{path} (value)\n"
 
 
-
-
 def test_errors_beyond_the_budget_and_long_ones_are_counted() -> None:
     long = SchemaViolation(path="/" + "p" * 240, message="m" * 701)
     projection, _ = run(submitted({}, long, *wrong(4)), SMALL)
@@ -208,5 +205,3 @@ def test_an_error_cannot_pass_for_another_line() -> None:
     assert receipt.text == (
         "Result rejected (attempt 1)\n- /a - /b: wrong Result accepted (attempt 1)\n"
     )
-
-

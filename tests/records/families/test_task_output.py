@@ -158,16 +158,10 @@ def test_long_sentences_are_cut_and_counted() -> None:
     assert omitted(projection.omissions, "task.result_summary", "chars") == 2
 
 
-
-
-
-
 @pytest.mark.parametrize("status", ["queued", "running", "cancelling"])
 def test_a_task_that_goes_on_has_no_exit_status(status: str) -> None:
     with pytest.raises(ValidationError, match=f"a task that is {status} has no exit status yet"):
         task(status=status, exit_status=0)
-
-
 
 
 @pytest.mark.parametrize(

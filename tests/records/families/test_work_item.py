@@ -127,8 +127,6 @@ def test_what_is_beyond_the_budget_is_counted_and_listed() -> None:
     assert omitted(projection.omissions, "warnings", "items") == 2
 
 
-
-
 @pytest.mark.parametrize(
     ("output", "summary"),
     [
@@ -167,8 +165,6 @@ def test_a_description_is_told_to_who_asks_for_the_item(action: Any) -> None:
 def test_a_description_is_not_repeated_to_who_wrote_it(action: Any) -> None:
     _, receipt = run(WorkItemOutput(action=action, item=PARSER))
     assert receipt.text == f"Work item {action}: [open] wi_1 Fix the parser\n"
-
-
 
 
 def test_every_long_text_is_cut_and_counted_under_its_own_name() -> None:
