@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.records.support import artifact_path, captured, omitted, surfaces, whole
+from tests.support.cases import each_case
 from tests.support.effort import times
 from tests.support.family_examples import EXAMPLES
 from tests.support.family_outputs import OUTPUTS
@@ -244,7 +245,7 @@ def test_a_result_known_by_the_ends_of_its_streams_gives_the_same_surfaces(
     assert same_receipt == receipt
 
 
-@pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
+@each_case("example", EXAMPLES.values(), ids=EXAMPLES)
 def test_a_long_result_known_by_the_ends_of_its_streams_gives_the_same_surfaces(
     example: FamilyOutput,
 ) -> None:
@@ -262,7 +263,7 @@ def _lengthened(part: Any) -> Any:
     return whole(b"".join(b"line %06d \xe6\xbc\xa2\n" % n for n in range(40_000)), part.role)
 
 
-@pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
+@each_case("example", EXAMPLES.values(), ids=EXAMPLES)
 def test_bytes_that_are_no_utf_8_are_shown_escaped_and_said_to_be(example: FamilyOutput) -> None:
     told = cast("FamilyOutput", mapped(example, _in_latin_1))
     projection, _, _ = surfaces(_success(told), FAMILY_OF[type(example)].name)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 from pydantic import BaseModel, ValidationError
 from tests.records.support import surfaces, whole
+from tests.support.cases import each_case
 from tests.support.family_examples import EXAMPLES
 from tests.support.family_outputs import OUTPUTS
 
@@ -265,7 +266,7 @@ def test_a_result_of_a_type_that_is_not_the_family_s_is_refused(
                 surfaces(output, family.name)
 
 
-@pytest.mark.parametrize("result", [{"exit_status": 0}, "text", b"bytes", ["list"], 7])
+@each_case("result", [{"exit_status": 0}, "text", b"bytes", ["list"], 7])
 def test_a_result_without_a_type_is_no_complete_output(result: object) -> None:
     fields = {"tool_name": "t", "status": "success", "summary_text": "s", "result": result}
     with pytest.raises(ValidationError):

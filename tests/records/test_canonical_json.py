@@ -13,6 +13,7 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import InvalidRecordError, canonical_json
 from tooltrail.records.canonical_json import MAX_DEPTH, decode, encode, is_deeper_than
@@ -129,7 +130,7 @@ def same(left: object, right: object) -> bool:
     return left == right
 
 
-@pytest.mark.parametrize(("bits", "text"), NUMBERS)
+@each_case(("bits", "text"), NUMBERS)
 def test_numbers_are_spelled_as_in_appendix_b_of_rfc_8785(bits: str, text: str) -> None:
     (value,) = struct.unpack(">d", bytes.fromhex(bits))
     assert encode(value) == text.encode()
@@ -179,7 +180,7 @@ def test_only_what_must_be_escaped_is_escaped() -> None:
     assert encode('"\\') == b'"\\"\\\\"'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (None, "null"),
@@ -204,7 +205,7 @@ def test_values_are_written_without_white_space_and_with_all_their_digits(
     assert canonical_json.encode_text(value) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (math.nan, '{"$tooltrail.float":"NaN"}'),
@@ -251,7 +252,7 @@ def test_the_order_of_insertion_does_not_matter(
     assert encode(dict(items)) == encode(value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "message"),
     [
         (b"bytes", "bytes is not a JSON type"),
@@ -317,7 +318,7 @@ def test_a_stack_that_is_nearly_used_up_is_an_error_of_the_record_and_no_crash()
         sink(lambda: decode(text), frames)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "levels", "deeper"),
     LEVELS,
 )
@@ -325,7 +326,7 @@ def test_levels_are_counted_in_objects_and_arrays(value: object, levels: int, de
     assert is_deeper_than(value, levels) is deeper
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -357,7 +358,7 @@ def test_bytes_that_are_not_utf8_are_refused(data: bytes) -> None:
         decode(data)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         {"$tooltrail.float": "1.5"},

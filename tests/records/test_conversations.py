@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from tests.support.cases import each_case
 from tests.support.conversations import batches, call_ids, conversations
 from tests.support.nasty_messages import MESSAGE_ID, messages
 
@@ -78,7 +79,7 @@ def test_a_message_without_the_newer_members_is_read(old: str, message: Message)
     assert Message.from_json(old) == message
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         b"",
@@ -146,7 +147,7 @@ def test_a_resource_without_content_is_a_link(members: dict[str, Any], is_link: 
     assert ResourceBlock(uri="file:///a", **members).is_link is is_link
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "is_error"),
     [
         ("ok", False),

@@ -9,6 +9,7 @@ import pytest
 from pydantic import JsonValue
 from tests.records.failing import SECRET, details_of
 from tests.records.support import surfaces
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CompleteOutput,
@@ -36,7 +37,7 @@ def in_words(error: ToolError) -> tuple[str, str, JsonValue, str | None, bool]:
     return error.kind, error.message, error.details, error.recovery_hint, error.retryable
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "kind", "message", "retryable"),
     [
         (ValueError("no such column"), FAILED, "ValueError: no such column", False),
@@ -80,7 +81,7 @@ def test_an_exception_has_the_kind_that_its_type_says_beyond_doubt(
     assert told.recovery_hint
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "state"),
     [
         (PermissionError("no"), "error"),
@@ -172,7 +173,7 @@ def test_a_refusal_says_who_refused_and_why() -> None:
     assert CompleteOutput.failure("Bash", told).final_state == "denied"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "similar"),
     [
         ("BASH", ["Bash"]),
@@ -249,7 +250,7 @@ def what_it_holds(told: ToolError) -> str:
     return f"{told.message} {' '.join(map(str, details_of(told).values()))}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "told",
     [
         error_of_exception(ValueError(LONG)),

@@ -24,6 +24,7 @@ from tests.records.failing import (
     sleep,
 )
 from tests.records.support import surfaces
+from tests.support.cases import each_case
 from tests.support.outputs import returned
 
 from tooltrail.records import CompleteOutput, ToolCall, ainvoke, invoke
@@ -46,7 +47,7 @@ def test_a_call_that_its_provider_runs_never_reaches_the_handler() -> None:
     assert error.kind == "permission_denied"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "reason"),
     [
         ('{"a": ' + SECRET, "Expecting value: line 1 column 7 (char 6)"),
@@ -164,7 +165,7 @@ def careless(arguments: Any) -> object:
     return arguments.path
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("parse", "details"),
     [
         (
@@ -195,7 +196,7 @@ def test_what_a_parser_refuses_is_invalid_input_and_its_faults_are_the_tool_s(
         assert error.details == {"tool_name": "Tool", **details}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "raised",
     [
         ValueError("no such column"),
@@ -226,7 +227,7 @@ class Stop(BaseException):
     """Control flow of a framework."""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raised", "kind"),
     [
         (KeyboardInterrupt(), "interrupted"),
@@ -280,7 +281,7 @@ def undeclared(arguments: dict[str, Any]) -> object:
     return sleep(arguments)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "handler", [sleep, AsyncTool(), AsyncTool().handle, functools.partial(sleep), undeclared]
 )
 def test_a_handler_that_gives_something_to_be_awaited_is_a_failure(

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import surfaces
+from tests.support.cases import each_case
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
 
@@ -185,7 +186,7 @@ def test_a_single_call_has_budgets_of_its_own() -> None:
     assert long.policy_digest == policy.digest != DEFAULT_POLICY.digest
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "sentence"),
     [
         ("stream_bytes = ", "not TOML"),
@@ -277,7 +278,7 @@ def test_a_stored_policy_may_give_a_tool_to_a_family_that_is_gone() -> None:
     assert stored_policy(policy.to_json(), FAMILIES).digest == policy.digest
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"version":2}', "no JSON", '{"families":{"x":1}}'])
+@each_case("text", ["[]", "{}", '{"version":2}', "no JSON", '{"families":{"x":1}}'])
 def test_what_is_no_stored_policy_is_refused(text: str) -> None:
     with pytest.raises(InvalidRecordError):
         stored_policy(text, FAMILIES)

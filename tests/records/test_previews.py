@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.records.support import MARKER, edged, number, whole
+from tests.support.cases import each_case
 from tests.support.effort import times
 
 from tooltrail.records import preview
@@ -299,7 +300,7 @@ def test_a_giant_first_line_falls_back_to_characters_at_the_start_only() -> None
     recount(data, shown)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         b"text and then a NUL \0",
@@ -389,10 +390,9 @@ def test_a_stream_of_which_only_ends_are_known_needs_as_much_as_it_is_long() -> 
     assert needed_chars(edged(b"x" * 5000, 100, 100)) == 5000
 
 
-@pytest.mark.parametrize(
+@each_case(
     "unit",
     ["a", "\u0080", "\u07ff", "\u0800", "\uffff", "\U00010000", "\U0010ffff"],
-    ids=lambda unit: f"{ord(unit):x}",
 )
 def test_every_complete_character_of_an_edge_is_shown_and_no_part_of_one(unit: str) -> None:
     data = (unit * 100).encode()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from pydantic import JsonValue, ValidationError
 from tests.records.odd_values import Half, Loud, Silent, StrKind, anything, wrapped
+from tests.support.cases import each_case
 
 from tooltrail.records import CompleteOutput, ErrorKind, ToolError, canonical_json
 from tooltrail.records._error_text import type_name
@@ -41,9 +42,7 @@ def test_all_kinds_of_the_specification_are_listed_in_its_order() -> None:
     assert [name.lower() for name in names] == KINDS
 
 
-@pytest.mark.parametrize(
-    "kind", ["", "Not_snake", "with space", "1st", "_x", "k" * 65, "a\n", "a-b"]
-)
+@each_case("kind", ["", "Not_snake", "with space", "1st", "_x", "k" * 65, "a\n", "a-b"])
 def test_anything_else_is_no_kind(kind: str) -> None:
     with pytest.raises(ValidationError):
         ToolError(kind=kind, message="it failed")
@@ -141,7 +140,7 @@ NO_JSON: dict[str, tuple[Any, JsonValue]] = {
 }
 
 
-@pytest.mark.parametrize(("details", "kept"), NO_JSON.values(), ids=NO_JSON)
+@each_case(("details", "kept"), NO_JSON.values(), ids=NO_JSON)
 def test_only_what_json_cannot_hold_is_replaced_by_a_text(details: Any, kept: JsonValue) -> None:
     assert recorded({"before": "whole", "here": details, "after": [1, None]}) == {
         "before": "whole",

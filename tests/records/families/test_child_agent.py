@@ -10,6 +10,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -103,7 +104,7 @@ def test_the_summary_says_which_agent_and_how_far_it_is() -> None:
     assert run(RUNNING)[0].canonical.summary_text == "agent agent_7 running"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"agent_id": ""},

@@ -16,6 +16,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -59,7 +60,7 @@ JSON = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("command_success", command(b"src/a.py\nsrc/b.py\n"), None),
@@ -97,7 +98,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     assert receipt.to_bytes() == golden(name).encode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "summary"),
     [
         ({"exit_status": 0}, "command exited with status 0"),
@@ -121,7 +122,7 @@ def test_the_summary_says_how_the_command_ended(fields: dict[str, Any], summary:
     assert projection.canonical.tool_name == "ExecCommand"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("timeout_ms", "seconds"),
     [(1, "0.001"), (100, "0.1"), (1000, "1"), (12_345, "12.345"), (10**9, "1000000")],
 )
@@ -130,7 +131,7 @@ def test_a_timeout_is_spelled_in_seconds_exactly(timeout_ms: int, seconds: str) 
     assert receipt.text == f"Process timed out after {seconds} s\n"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"exit_status": 0, "signal": 9},
@@ -256,7 +257,7 @@ def test_json_is_indented_up_to_the_budget_of_the_previews() -> None:
         assert ("stdout:\n[\n" in receipt.text) is indented
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "preview", "char_count", "raw"),
     [
         ("ls -l", "ls -l", 5, b"ls -l"),
@@ -314,7 +315,7 @@ def test_a_folder_is_repeated_up_to_the_longest_path_and_counted_beyond(length: 
     assert len(projection.canonical.to_json()) < 5000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("number_", "name"),
     [
         (1, "SIGHUP"),

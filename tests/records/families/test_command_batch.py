@@ -17,6 +17,7 @@ from tests.records.batches import (
 )
 from tests.records.hidden import hidden_of
 from tests.records.support import artifact_path, golden, lossy, omitted, result_of, surfaces, whole
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -155,7 +156,7 @@ def test_items_that_did_not_run_say_why() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"status": "completed"},

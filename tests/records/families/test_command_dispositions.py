@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CommandOutput,
@@ -41,7 +42,7 @@ def run(output: FamilyOutput, policy: Policy | None = None) -> tuple[Projection,
     return projection, receipt
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("command_promoted", promoted(b"Starting server on :3000\n", command="npm start"), None),
@@ -122,7 +123,7 @@ def test_lists_show_how_a_command_with_a_combined_stream_ended() -> None:
     assert promoted().facts() == (None, None, None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "roles",
     [
         (),

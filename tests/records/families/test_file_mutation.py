@@ -13,6 +13,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -56,7 +57,7 @@ def result_of(output: FileMutationOutput, policy: Policy | None = None) -> dict[
     return result
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         (
@@ -175,7 +176,7 @@ def test_both_paths_of_a_move_are_counted_by_themselves() -> None:
     assert omitted(projection.omissions, "changed_files[1].from_path", "chars") == 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "shown"),
     [
         ("x\nM secret.py", "x\\nM secret.py"),

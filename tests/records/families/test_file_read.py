@@ -13,6 +13,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -50,7 +51,7 @@ def result_of(output: FileReadOutput, policy: Policy | None = None) -> dict[str,
     return result
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("file_read_whole", read(b"import os\n\nprint(os.name)\n"), None),

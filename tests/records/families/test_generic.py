@@ -18,6 +18,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
 from tests.support.shown_streams import shown_of_value
@@ -73,7 +74,7 @@ def picture(data: bytes = PNG, media_type: str = "image/png") -> ContentItem:
     return ContentItem(media_type=media_type, stream=whole(data, "content.1"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         (
@@ -227,7 +228,7 @@ def test_a_media_type_stays_on_its_line(media_type: str, shown: str) -> None:
     assert all(len(o.reason.splitlines()) == 1 for o in projection.omissions)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "media_type",
     [
         "text/html",
@@ -254,7 +255,7 @@ def test_every_textual_media_type_is_shown_as_text(media_type: str) -> None:
     assert projection.omissions == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "media_type", ["application/pdf", "image/png", "json", "application/jsonish", "x/text/plain"]
 )
 def test_no_other_media_type_is_taken_for_text(media_type: str) -> None:
@@ -333,9 +334,7 @@ def test_a_loss_of_what_is_not_shown_shows_in_flags_and_omissions() -> None:
     assert omitted(projection.omissions, "content.0", "bytes") == 95
 
 
-@pytest.mark.parametrize(
-    "value", [0, False, "", [], {}, "text", 10**60, {"deep": {"er": [None, 1.5]}}]
-)
+@each_case("value", [0, False, "", [], {}, "text", 10**60, {"deep": {"er": [None, 1.5]}}])
 def test_a_structured_value_stands_in_the_result_as_it_is(value: JsonValue) -> None:
     projection, receipt = run(returned("tool", structured=value))
     result = result_of(projection)

@@ -13,6 +13,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -48,7 +49,7 @@ def result_of(output: SearchOutput, policy: Policy | None = None) -> dict[str, A
     return result
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("search_found", search(b"src/a.py:1:import os\nsrc/b.py:7:import os\n", 2), None),
@@ -67,7 +68,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     assert (receipt.renderer_name, receipt.renderer_version) == ("search", 2)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("found", "returned", "summary"),
     [
         (0, 0, "no matches found"),

@@ -6,6 +6,7 @@ import pytest
 from pydantic import JsonValue, ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -49,7 +50,7 @@ PRICE = SchemaViolation(path="/items/0/price", message="must be a number")
 NAMELESS = SchemaViolation(path="", message='"name" is missing')
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("structured_output_accepted", submitted({"ok": True}), None),
@@ -132,7 +133,7 @@ def test_a_value_that_is_no_json_is_refused() -> None:
         submitted(b"x")  # type: ignore[arg-type]  # the border is checked
 
 
-@pytest.mark.parametrize("value", [0, False, "", [], {}, "text", 10**60, {"deep": [None, 1.5]}])
+@each_case("value", [0, False, "", [], {}, "text", 10**60, {"deep": [None, 1.5]}])
 def test_a_value_stands_in_the_result_as_it_is(value: JsonValue) -> None:
     projection, _ = run(submitted(value))
     result = result_of(projection)

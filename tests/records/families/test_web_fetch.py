@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import artifact_path, golden, omitted, surfaces, whole
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -53,7 +54,7 @@ def result_of(output: WebFetchOutput, policy: Policy | None = None) -> dict[str,
     return result
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("web_fetch_page", fetch(b"# Example\n\nHello.\n"), None),
@@ -142,7 +143,7 @@ def test_the_time_is_spelled_in_utc(given_at: str, spelled: str) -> None:
     assert f'"fetched_at":"{spelled}"'.encode() in CompleteOutput.success("t", output).to_json()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"fetched_at": "2026-04-23T10:00:00"},
@@ -158,7 +159,7 @@ def test_a_fetch_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
         fetch(**fields)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "kept"),
     [
         ("https://example.org/a?b=c@d#e@f", "https://example.org/a?b=c@d#e@f"),

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import golden, omitted, result_of, surfaces
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -62,7 +63,7 @@ CUT = WorkItemOutput(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("work_item_created", CREATED, None),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from tests.support.cases import each_case
 from tests.support.conversations import json_values
 
 from tooltrail.wire._clean_text import CleanText, compact, sendable
@@ -44,7 +45,7 @@ def test_json_that_can_be_sent_keeps_its_spelling(
     assert not report
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         (r'{"a": "\ud800"}', r'{"a": "\ufffd"}'),
@@ -65,7 +66,7 @@ def test_escapes_that_spell_what_cannot_be_sent_are_replaced(text: str, expected
     assert [change.kind for change in report] == ["text_replaced"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         r'["\t\n\r\u0009\u000a\u000D\u001b\u0007\b\f\u007F"]',

@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import ToolCall
 from tooltrail.wire._identifiers import CallIds, ToolNames
@@ -132,7 +133,7 @@ def test_a_legal_name_stays_and_what_is_made_keeps_away_from_it(order: int) -> N
     assert wire == {"read file": "read_file_ff63f51e", "read_file_1214148e": "read_file_1214148e"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "stem"),
     [
         ("read file", "read_file_"),

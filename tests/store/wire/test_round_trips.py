@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 from tests.support.conversations import conversations
 from tests.support.nasty_messages import tangled_conversations
 from tests.support.wire.fake_provider import request_problems
@@ -163,7 +164,7 @@ def test_whatever_a_record_holds_becomes_a_history_that_can_be_sent(
     known.read_history(export.request)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@each_case("name", FORMATS)
 def test_many_calls_with_one_id_are_told_apart(name: str) -> None:
     messages: list[Message] = []
     for number in range(1_000):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -65,7 +66,7 @@ def sent(export: Export) -> str:
     return json.dumps(export.request)
 
 
-@pytest.mark.parametrize("name", JOINED)
+@each_case("name", JOINED)
 def test_two_servers_tools_of_one_name_stay_two(name: str) -> None:
     known = wire_format(name)
     tools: list[Tool] = [("github", "read"), ("disk", "read"), (None, "read")]
@@ -84,7 +85,7 @@ def test_two_servers_tools_of_one_name_stay_two(name: str) -> None:
     assert again.request == export.request
 
 
-@pytest.mark.parametrize("name", JOINED)
+@each_case("name", JOINED)
 def test_a_name_stays_as_it_is_for_a_reader_who_does_not_know_the_server(name: str) -> None:
     known = wire_format(name)
     export = known.write_history(conversation(("github", "read")))
@@ -93,7 +94,7 @@ def test_a_name_stays_as_it_is_for_a_reader_who_does_not_know_the_server(name: s
         assert called(read) == [(None, "github___read")]
 
 
-@pytest.mark.parametrize("name", JOINED)
+@each_case("name", JOINED)
 def test_a_plain_name_that_reads_as_a_server_s_is_told_from_it(name: str) -> None:
     known = wire_format(name)
     tools: list[Tool] = [("a", "b"), (None, "a___b"), (None, "___a___b"), (None, "c___b")]
@@ -143,7 +144,7 @@ def test_tools_that_differ_have_names_that_differ(name: str, tools: list[Tool]) 
         assert after == tool or re.search("_[0-9a-f]{8}$", after[1])
 
 
-@pytest.mark.parametrize("name", JOINED)
+@each_case("name", JOINED)
 def test_definitions_and_the_choice_have_the_names_of_the_calls(name: str) -> None:
     known = wire_format(name)
     offered = [

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 from tests.support.conversations import conversations
 from tests.support.nasty_messages import tangled_conversations
 from tests.support.wire.checks import history_problems
@@ -59,7 +60,7 @@ def kinds(writing: Writing) -> list[str]:
     return [change.kind for change in writing.report]
 
 
-@pytest.mark.parametrize("ids", list(product(["a", "b", "", None], repeat=2)))
+@each_case("ids", list(product(["a", "b", "", None], repeat=2)))
 def test_one_call_without_an_id_makes_the_whole_batch_text_where_ids_are_needed(
     ids: tuple[str | None, str | None],
 ) -> None:
@@ -81,8 +82,8 @@ def test_one_call_without_an_id_makes_the_whole_batch_text_where_ids_are_needed(
         assert kinds(writing) == ["batch_as_text"]
 
 
-@pytest.mark.parametrize("ids", list(product(["a", "b", "", None], repeat=2)))
-@pytest.mark.parametrize(
+@each_case("ids", list(product(["a", "b", "", None], repeat=2)))
+@each_case(
     ("able", "policy"),
     [(DOES_WITHOUT, ExportPolicy()), (NEEDS_IDS, ExportPolicy(ids="synthesise"))],
     ids=["ids are not needed", "ids are made"],

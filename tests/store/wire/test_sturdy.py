@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 from tests.store.wire.test_odd_payloads import ANSWERS, runnable
+from tests.support.cases import each_case
 
 from tooltrail.records import InvalidRecordError, Message
 from tooltrail.wire import ResponseStream, wire_format
@@ -21,7 +22,7 @@ def nested(levels: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "is_kept"),
     [
         (nested(MOST_LEVELS), True),
@@ -43,8 +44,8 @@ def test_what_it_cannot_hold_is_text() -> None:
     assert bounded({"a": LONG}) == {"a": hex(LONG)}
 
 
-@pytest.mark.parametrize("extra", [nested(260), nested(900), LONG], ids=["260", "900", "long"])
-@pytest.mark.parametrize(("name", "payload"), ANSWERS, ids=[name for name, _ in ANSWERS])
+@each_case("extra", [nested(260), nested(900), LONG], ids=["260", "900", "long"])
+@each_case(("name", "payload"), ANSWERS, ids=[name for name, _ in ANSWERS])
 def test_the_rest_of_an_answer_is_read_and_no_call_of_it_runs(
     name: str, payload: dict[str, Any], extra: Any
 ) -> None:
@@ -76,7 +77,7 @@ def with_member(value: Any, extra: Any) -> Iterator[Any]:
                 yield [*items[:number], other, *items[number + 1 :]]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "member"),
     [
         ("openai", "messages"),

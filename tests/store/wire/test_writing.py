@@ -2,10 +2,10 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from tests.support.cases import each_case
 from tests.support.conversations import json_objects
 
 from tooltrail.records import (
@@ -41,7 +41,7 @@ def result(
     return ResultBlock(status=status, content=content)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("recorded", "text", "kinds"),
     [
         (result("18 C"), "18 C", []),
@@ -103,7 +103,7 @@ def test_an_empty_output_stays_empty_where_the_format_marks_none() -> None:
     assert (writing.result_text(result(), "here"), told(writing)) == ("", [])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "text", "kinds"),
     [
         ("", "{}", []),
@@ -139,7 +139,7 @@ def test_arguments_that_are_an_object_are_that_object(arguments: dict[str, JsonV
     assert not writing.report
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "wrapped"),
     [
         ("[1]", {"arguments": [1]}),
@@ -219,10 +219,8 @@ RESPONSES: JsonObject = {
 }
 
 
-@pytest.mark.parametrize("text", ["hm", "another thought", ""])
-@pytest.mark.parametrize(
-    ("name", "own"), [("anthropic", ANTHROPIC), ("openai-responses", RESPONSES)]
-)
+@each_case("text", ["hm", "another thought", ""])
+@each_case(("name", "own"), [("anthropic", ANTHROPIC), ("openai-responses", RESPONSES)])
 def test_sealed_reasoning_goes_back_as_it_came_and_a_text_that_differs_is_told(
     name: str, own: JsonObject, text: str
 ) -> None:

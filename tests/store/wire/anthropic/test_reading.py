@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     ContentBlock,
@@ -48,7 +49,7 @@ def test_two_calls_with_one_id_are_both_there_and_the_second_is_flagged() -> Non
     assert response.unread == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("block", "told_of"),
     [
         ({"type": "tool_use", "id": "b", "input": {}}, "a call has no name"),
@@ -85,7 +86,7 @@ def test_an_error_beside_an_answer_is_a_failure_and_no_call_is_run() -> None:
 SEARCHED: dict[str, Any] = {"type": "search_result", "source": "https://x", "title": "t"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "expected"),
     [
         ("18 C", (TextBlock(text="18 C"),)),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
@@ -91,7 +92,7 @@ def test_input_in_the_first_event_may_be_repeated_in_fragments() -> None:
     assert all(call.is_executable for call in response.calls)
 
 
-@pytest.mark.parametrize("raw", ['{"b":2}', '{"a":true}', "{}", '{"a":1', " "])
+@each_case("raw", ['{"b":2}', '{"a":true}', "{}", '{"a":1', " "])
 def test_input_in_the_first_event_and_in_fragments_is_told(raw: str) -> None:
     begun = CALL | {"input": {"a": 1}}
     response = finished(block(0, **begun), *arguments(0, "", raw, ""), end(0))
@@ -324,7 +325,7 @@ def two_calls(*events: dict[str, Any]) -> Response:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("event", "told_of"),
     [
         (

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.records import MediaBlock, ProviderBlock, ReasoningBlock, TextBlock
@@ -148,7 +149,7 @@ def test_an_exception_amid_the_stream_is_a_failure() -> None:
     assert not any(call.is_executable for call in response.calls)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "odd",
     [
         [piece(0, toolUse={"input": "{}"})],

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -162,7 +163,7 @@ RESPONSES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("response", "status", "content", "structured"), RESPONSES)
+@each_case(("response", "status", "content", "structured"), RESPONSES)
 def test_nothing_of_a_response_is_lost(
     response: Any, status: Any, content: Any, structured: Any
 ) -> None:
@@ -191,7 +192,7 @@ def test_parts_of_a_response_that_are_no_media_are_kept() -> None:
     assert result(response={"output": ""}, parts=odd).content == (ProviderBlock(native=odd),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "request_",
     [
         {"contents": [{"role": "user", "parts": {"text": "a"}}]},

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.records import (
@@ -147,7 +148,7 @@ def test_a_call_whose_arguments_never_ended_is_not_run() -> None:
     assert (cut.arguments, cut.flags) == ({"path": "/tm"}, ("incomplete",))
 
 
-@pytest.mark.parametrize("path", ["", "$", "city", "$[0]", "$.a[1]", "$..a", "$.a[x]", "$.a.b["])
+@each_case("path", ["", "$", "city", "$[0]", "$.a[1]", "$..a", "$.a[x]", "$.a.b["])
 def test_a_piece_that_belongs_nowhere_is_told_and_its_call_is_not_run(path: str) -> None:
     response = read(
         event({"functionCall": {"name": "f", "willContinue": True}}),
@@ -188,7 +189,7 @@ def test_a_text_ends_with_its_last_piece_which_may_be_empty() -> None:
     assert response.unread == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("odd", "told_of"),
     [
         ({"jsonPath": "$.path"}, "a piece has 0 values, and not one"),
@@ -215,7 +216,7 @@ def test_a_second_value_for_one_place_is_told() -> None:
     assert response.unread == ("a piece of a call's arguments: a path has a value already",)
 
 
-@pytest.mark.parametrize("odd", [{"jsonPath": "$.a", "numberValue": 1}, ["x"], [None], "x", 1])
+@each_case("odd", [{"jsonPath": "$.a", "numberValue": 1}, ["x"], [None], "x", 1])
 def test_pieces_that_are_no_list_of_objects_are_told(odd: Any) -> None:
     response = pieces(partialArgs=odd)
     assert [(call.arguments, call.flags) for call in response.calls] == [({}, ("incomplete",))]
@@ -256,7 +257,7 @@ def test_a_call_that_is_none_is_told_and_not_run(call: Any, told_of: str) -> Non
     assert [one.is_executable for one in response.calls] == [False]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("odd", "told_of"),
     [
         ({"candidates": ["x"]}, "the candidates are not valid"),

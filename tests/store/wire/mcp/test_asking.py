@@ -1,6 +1,6 @@
 """Definitions of tools over MCP, and what a request cannot ask for."""
 
-import pytest
+from tests.support.cases import each_case
 from tests.support.wire.choices import written_choice
 from tests.support.wire.schemas import problems
 
@@ -88,7 +88,7 @@ def test_names_are_those_that_the_protocol_advises() -> None:
     assert FORMAT.write_tools([]).request == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("choice", "is_told"),
     [
         (ToolChoice("auto"), False),

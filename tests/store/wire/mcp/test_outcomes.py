@@ -2,6 +2,7 @@
 
 import pytest
 from pydantic import JsonValue
+from tests.support.cases import each_case
 from tests.support.wire.schemas import problems
 
 from tooltrail.records import (
@@ -72,7 +73,7 @@ def response(result: JsonValue) -> JsonObject:
     return {"jsonrpc": "2.0", "id": 7, "result": result}
 
 
-@pytest.mark.parametrize(("native", "block"), BLOCKS)
+@each_case(("native", "block"), BLOCKS)
 def test_the_mapping_table_results_keep_every_block(
     native: JsonObject, block: ContentBlock
 ) -> None:
@@ -83,7 +84,7 @@ def test_the_mapping_table_results_keep_every_block(
     assert problems("mcp-2026.result", export.request) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("result", "status"),
     [
         ({"content": []}, "ok"),
@@ -97,7 +98,7 @@ def test_the_mapping_table_errors_have_a_flag(result: JsonObject, status: Result
     assert read_result(response(result)).status == status
 
 
-@pytest.mark.parametrize("structured", [None, 0, "x", [1, {"a": None}], {"a": 1}])
+@each_case("structured", [None, 0, "x", [1, {"a": None}], {"a": 1}])
 def test_a_structured_value_may_be_any_json_and_null_is_not_absent(structured: JsonValue) -> None:
     result = read_result({"content": [], "structuredContent": structured})
     assert (result.structured, result.has_structured) == (structured, True)
@@ -189,7 +190,7 @@ def test_what_is_no_answer_to_a_call_is_nothing(native: JsonValue) -> None:
         read_result(response(native))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "native",
     [
         {"type": "video", "data": "AA=="},
@@ -211,7 +212,7 @@ def test_blocks_that_are_not_known_are_kept_and_go_back(native: JsonValue) -> No
     assert [change.kind for change in told.report] == ["block_described"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("block", "kind"),
     [
         (MediaBlock(kind="image", uri="https://example.com/a.png"), "block_described"),

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from pydantic import JsonValue
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -111,7 +112,7 @@ def test_thinking_that_is_no_text_keeps_no_call_from_running(thinking: JsonValue
     assert response.unread == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "raw"),
     [
         (None, ""),
@@ -155,7 +156,7 @@ def test_what_is_not_known_is_kept_as_extras_of_the_call_and_of_the_message() ->
     assert message.origin.extras == {"logprobs": [0]}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "member",
     [
         {"content": [{"type": "text", "text": "x"}]},

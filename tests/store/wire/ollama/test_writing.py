@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -91,7 +91,7 @@ def test_the_type_and_name_of_an_image_that_its_bytes_do_not_tell_are_reported()
     assert change.detail == "of an image: media_type, name, extras"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "block",
     [
         MediaBlock(kind="audio", media_type="audio/wav", data="AAEC"),
@@ -131,7 +131,7 @@ def test_text_behind_a_call_stands_before_it_and_is_told() -> None:
     assert kinds(export) == ["order_changed"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "arguments", "kind"),
     [
         ("", {}, None),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     MediaBlock,
@@ -84,7 +85,7 @@ def test_a_custom_tool_that_is_null_beside_a_function_is_none() -> None:
     assert (response.unread, response.calls[0].is_executable) == ((), True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "told"),
     [
         (None, "choices[0] has no message"),
@@ -186,7 +187,7 @@ PARTS: list[tuple[Any, MessageBlock]] = [
 ]
 
 
-@pytest.mark.parametrize(("part", "block"), PARTS)
+@each_case(("part", "block"), PARTS)
 def test_a_part_is_read_in_a_list_and_by_itself(part: Any, block: MessageBlock) -> None:
     assert said([part]) == (block,)
     assert said(part) == (block,)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
@@ -308,7 +309,7 @@ def test_sound_in_many_pieces_takes_time_by_their_number() -> None:
     assert response.message.origin.extras == {"audio": {"data": piece * 10_000}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("event", "expected"),
     [
         (delta(content=5), "content of a delta is not a string"),

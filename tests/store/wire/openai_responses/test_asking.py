@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from tests.support.cases import each_case
 from tests.support.wire.schemas import problems
 
 from tooltrail.records import (
@@ -54,7 +54,7 @@ TOOLS: list[JsonObject] = [
 ]
 
 
-@pytest.mark.parametrize("native", TOOLS, ids=lambda one: f"{one['type']} {one.get('name', '')}")
+@each_case("native", TOOLS)
 def test_every_kind_of_tool_comes_back_as_it_was(native: JsonObject) -> None:
     request: JsonObject = {"tools": [native]}
     tools = FORMAT.read_tools(request)

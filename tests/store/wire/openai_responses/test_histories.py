@@ -3,6 +3,7 @@
 from typing import cast
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     InvalidRecordError,
@@ -267,8 +268,8 @@ def test_a_patch_says_whether_it_was_applied(native: str, status: str, result: s
     assert rewritten(item, told) == [item, told]
 
 
-@pytest.mark.parametrize("name", ["call_1", "lsh_1"])
-@pytest.mark.parametrize(
+@each_case("name", ["call_1", "lsh_1"])
+@each_case(
     ("native", "text"),
     [
         ('{"stdout":"a\\n"}', "a\n"),

@@ -1,6 +1,7 @@
 """Parts of messages and of outputs as they are written, and what they cannot say."""
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.responses_messages import (
     FOREIGN,
     OWN,
@@ -77,7 +78,7 @@ DESCRIBED: list[MessageBlock] = [
 ]
 
 
-@pytest.mark.parametrize("block", DESCRIBED)
+@each_case("block", DESCRIBED)
 def test_what_has_no_part_is_described(block: MessageBlock) -> None:
     export = written(
         Message(role="user", blocks=(block,)),
@@ -103,7 +104,7 @@ LOSSY: list[MediaBlock] = [
 ]
 
 
-@pytest.mark.parametrize("block", LOSSY)
+@each_case("block", LOSSY)
 def test_what_a_part_cannot_say_of_media_is_told(block: MediaBlock) -> None:
     export = written(Message(role="user", blocks=(block,)))
     assert isinstance(items_of(export)[0]["content"], list)

@@ -110,16 +110,6 @@ def test_a_stream_is_the_same_answer_as_one_that_is_not_streamed() -> None:
     assert response.unread == ()
 
 
-@pytest.mark.parametrize("length", range(len(GOOD)))
-def test_nothing_of_a_stream_that_was_cut_off_may_be_run(length: int) -> None:
-    response = assembled(GOOD[:length])
-    for one in response.calls:
-        assert one.flags[-1] == "incomplete"
-        assert not one.is_executable
-    assert all(not message.is_complete for message in response.messages)
-    assert response.unread
-
-
 def test_what_came_of_items_that_were_never_done_is_there() -> None:
     shell: JsonObject = {
         "type": "shell_call",

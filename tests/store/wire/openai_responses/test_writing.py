@@ -5,6 +5,7 @@ from typing import Literal
 
 import pytest
 from pydantic import JsonValue
+from tests.support.cases import each_case
 from tests.support.wire.responses_messages import (
     FOREIGN,
     OWN,
@@ -135,7 +136,7 @@ def own(name: str, arguments: JsonObject, **extras: object) -> Message:
 SHELL = own("shell", {"commands": ["ls"], "max_output_length": 9}, environment={"type": "local"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "outcome", "changes"),
     [
         ("ok", {"type": "exit", "exit_code": 0}, []),
@@ -219,7 +220,7 @@ def test_the_local_shell_gets_json() -> None:
 CLICK: JsonObject = {"type": "click", "x": 1, "y": 2, "button": "left"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         result(TEXT),
@@ -287,8 +288,8 @@ def test_a_call_that_was_cut_off_can_be_sent(status: str) -> None:
     assert kinds(shell) == ["provider_data_dropped"]
 
 
-@pytest.mark.parametrize(("kind", "own_id"), [("function", "fc_1"), ("custom", "ctc_1")])
-@pytest.mark.parametrize("item_id", ["fc_1", "ctc_1", "", "item_1", "msg_1"])
+@each_case(("kind", "own_id"), [("function", "fc_1"), ("custom", "ctc_1")])
+@each_case("item_id", ["fc_1", "ctc_1", "", "item_1", "msg_1"])
 def test_an_id_goes_back_with_an_item_of_the_type_that_it_names(
     kind: Literal["function", "custom"], own_id: str, item_id: str
 ) -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.store.wire.text_fallback.test_markup import any_texts
+from tests.support.cases import each_case
 
 from tooltrail.records import Origin, ProviderBlock, ReasoningBlock, TextBlock
 from tooltrail.wire import Chunk, JsonObject, Response, read_stream, wire_format
@@ -267,7 +268,7 @@ DAMAGED: list[tuple[Chunk, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("event", "told"), DAMAGED)
+@each_case(("event", "told"), DAMAGED)
 def test_an_event_amid_a_stream_that_cannot_be_read_is_told(event: Chunk, told: str) -> None:
     events = [chunk(CALL[:9]), event, chunk(CALL[9:]), chunk(finish_reason="stop")]
     response = read_stream(FORMAT, events)

@@ -5,6 +5,7 @@ from operator import attrgetter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 from tests.support.conversations import json_objects, sendable_texts, tool_names
 
 from tooltrail.records import ToolDefinition
@@ -81,7 +82,7 @@ def test_what_only_words_cannot_enforce_is_told() -> None:
     assert FORMAT.read_tools(export.request) == (WEATHER,)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "names"),
     [
         ('{"type":"function","function":{"name":"f"}}', ["f"]),

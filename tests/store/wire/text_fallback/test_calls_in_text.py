@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from tests.store.wire.text_fallback.test_families import SPELLINGS
 from tests.store.wire.text_fallback.test_markup import any_texts
+from tests.support.cases import each_case
 
 from tooltrail.records import TextBlock
 from tooltrail.wire.text_fallback import FAMILIES, TextCall, read_calls
@@ -154,7 +155,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(("family", "text", "name", "arguments"), MALFORMED)
+@each_case(("family", "text", "name", "arguments"), MALFORMED)
 def test_a_call_that_is_not_as_its_family_says_is_flagged_and_kept_whole(
     family: str, text: str, name: str, arguments: str
 ) -> None:

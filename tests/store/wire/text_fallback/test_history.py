@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.store.wire.text_fallback.test_markup import any_texts, forged
+from tests.support.cases import each_case
 from tests.support.conversations import conversations
 from tests.support.nasty_messages import tangled_conversations
 from tests.support.wire.fake_provider import request_problems
@@ -277,7 +278,7 @@ def test_the_policy_names_the_family_and_a_format_of_one_family_keeps_it() -> No
     assert of_family.request == by_policy.request
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "kind", "content"),
     [
         (Message.of("developer", "x"), "role_changed", "x"),
@@ -317,7 +318,7 @@ def test_what_text_cannot_say_is_told(message: Message, kind: str, content: str)
         FORMAT.write_history(Conversation.of([message]), ExportPolicy(strict=True))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("call", "kinds"),
     [
         (ToolCall(tool_name="f", extras={"signature": "x"}), ["provider_data_dropped"]),

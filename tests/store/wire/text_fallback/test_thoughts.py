@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.wire.text_fallback.test_markup import any_texts
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -66,7 +67,7 @@ def test_a_code_block_in_thoughts_ends_with_them(family: str) -> None:
 CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
 
 
-@pytest.mark.parametrize(
+@each_case(
     "said",
     [
         f"{CALL}\nDone; the tag `</think>` ends thoughts.",
@@ -83,7 +84,7 @@ def test_calls_beside_texts_about_tags_are_calls(said: str) -> None:
     assert not any(isinstance(block, ReasoningBlock) for block in read.blocks)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "thought"),
     [
         (f"Hm.\n{CALL}\n</think>\n\nNo.", f"Hm.\n{CALL}"),
