@@ -14,8 +14,9 @@ CALL: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "f", "input
 
 
 def start(*content: Any, **members: Any) -> dict[str, Any]:
-    message = {"id": "msg_1", "role": "assistant", "model": "m", "content": content, **members}
-    return {"type": "message_start", "message": message}
+    """The first event, which has the members of the last one already, though without values."""
+    message = {"id": "msg_1", "role": "assistant", "model": "m", "content": content}
+    return {"type": "message_start", "message": {**message, "stop_reason": None, **members}}
 
 
 def block(index: int, **members: Any) -> dict[str, Any]:
