@@ -352,10 +352,11 @@ def test_a_cut_counts_the_bytes_behind_escapes_and_cuts_no_escape() -> None:
     assert shown.encoding == "utf-8-escaped"
 
 
-def test_undecodable_bytes_at_the_end_alone_are_named_too() -> None:
-    data = b"plain line\n" * 500 + b"caf\xe9\n"
-    assert preview(edged(data, 2000, 2000), 400).encoding == "utf-8-escaped"
-    assert preview(edged(data, 2000, 0), 400).encoding == "utf-8"
+def test_undecodable_bytes_at_either_end_alone_are_named_too() -> None:
+    plain, strange = b"plain line\n" * 500, b"caf\xe9\n"
+    for data in (plain + strange, strange + plain):
+        assert preview(edged(data, 2000, 2000), 400).encoding == "utf-8-escaped"
+    assert preview(edged(plain + strange, 2000, 0), 400).encoding == "utf-8"
 
 
 def test_a_budget_too_small_for_the_marker_holds_a_part_of_it() -> None:

@@ -46,6 +46,18 @@ def test_a_conversation_holds_its_own_session_alone(store: Store) -> None:
     assert entry.text == "mine"
 
 
+def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: Store) -> None:
+    with store.open_session() as session:
+        run_command(session, b"done\n")
+        session.start(ToolCall(tool_name="Bash"))
+    done, running = load_transcript(store.reader, "@last").entries
+    assert isinstance(done, InvocationDetail)
+    assert isinstance(running, InvocationDetail)
+    assert done.receipt
+    assert "done" in done.receipt.text
+    assert running.receipt is None
+
+
 def test_a_session_is_named_as_everywhere(store: Store) -> None:
     with pytest.raises(NotFoundError, match="the store has no session yet"):
         load_transcript(store.reader, "@last")
