@@ -71,7 +71,7 @@ def with_member(value: Any, extra: Any) -> Iterator[Any]:
             for other in with_member(inner, extra):
                 yield {**members, name: other}
     elif isinstance(value, list):
-        items: list[Any] = value
+        items = cast("list[Any]", value)
         for number, inner in enumerate(items):
             for other in with_member(inner, extra):
                 yield [*items[:number], other, *items[number + 1 :]]
