@@ -181,6 +181,12 @@ def test_responses_has_a_field_for_the_server() -> None:
         ("function", "read"),
     ]
     assert [one["name"] for one in groups[0]["tools"]] == ["read"]
+    of_one = [*offered, ToolDefinition(name="list", namespace="github")]
+    groups = known.write_tools(of_one).request["tools"]
+    assert [[tool["name"] for tool in one["tools"]] for one in groups] == [
+        ["read", "list"],
+        ["read"],
+    ]
 
 
 def test_a_choice_names_the_group_that_a_tool_stands_in() -> None:

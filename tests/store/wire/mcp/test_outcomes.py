@@ -163,6 +163,7 @@ def test_a_completed_task_brings_the_result() -> None:
     assert result.extras == {
         "jsonrpc": {"task": {"resultType": "complete", "taskId": "t1", "status": "completed"}}
     }
+    assert [one.kind for one in write_result(result).report] == ["provider_data_dropped"]
 
 
 def test_a_task_that_failed_or_was_cancelled_says_so() -> None:

@@ -297,6 +297,8 @@ def test_a_local_shell_whose_output_is_no_text() -> None:
     told = {"type": "local_shell_call_output", "id": "x", "output": {"a": 1}}
     assert only_result(told).content == (TextBlock(text='{"a":1}'),)
     assert only_result({**told, "output": None}).content == ()
+    odd = {"type": "function_call_output", "call_id": "x", "output": {"a": 1}}
+    assert only_result(odd).content == (ProviderBlock(native={"a": 1}),)
 
 
 @pytest.mark.parametrize(
