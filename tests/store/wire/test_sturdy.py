@@ -1,5 +1,8 @@
 """Parts that no record can hold: the rest is read, no call runs, and what was so is said."""
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false
+
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -71,7 +74,7 @@ def with_member(value: Any, extra: Any) -> Iterator[Any]:
             for other in with_member(inner, extra):
                 yield {**members, name: other}
     elif isinstance(value, list):
-        items = cast("list[Any]", value)
+        items: list[Any] = value
         for number, inner in enumerate(items):
             for other in with_member(inner, extra):
                 yield [*items[:number], other, *items[number + 1 :]]
