@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.records.support import lossy, omitted
+from tests.support.cases import each_case
 from tests.support.contract import (
     BASH,
     LINES,
@@ -95,7 +96,7 @@ def test_fault_02_a_text_in_memory_becomes_a_whole_artifact_too(
     assert content_of(sqlite_store.reader, stream_of(detail, "content.0")) == LINES
 
 
-@pytest.mark.parametrize("family", [*default_families()], ids=lambda family: family.name)
+@each_case("family", [*default_families()])
 def test_fault_03_a_receipt_has_room_for_the_preview_whatever_a_policy_says(
     family: Family,
 ) -> None:

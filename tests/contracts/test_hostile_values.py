@@ -9,11 +9,10 @@ import json
 import math
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 from tests.support.outputs import returned
 from tests.support.recording import content_of, stream_of
 
@@ -28,7 +27,7 @@ from tooltrail.records import (
 )
 from tooltrail.store import InvocationDetail, Store
 
-HUGE = 50_000_000
+HUGE = 10_000_000
 """Characters of the longest text."""
 
 COPIES = 8
@@ -57,8 +56,8 @@ def endless() -> Any:
     return value
 
 
-def million_keys() -> Any:
-    return {f"key {n}": n for n in range(1_000_000)}
+def many_keys() -> Any:
+    return {f"key {n}": n for n in range(50_000)}
 
 
 def is_same(one: object, other: object) -> bool:
@@ -95,7 +94,7 @@ KEPT: dict[str, Callable[[], Any]] = {
     "nul-in-a-key": lambda: {"\0": 1, "\\0": 2},
     "looks-like-a-mark": lambda: {"$tooltrail.float": "NaN", "$$tooltrail.text": "x"},
     "250-levels": lambda: nested(250),
-    "a-million-keys": million_keys,
+    "many-keys": many_keys,
 }
 """What every entrance keeps."""
 
@@ -206,7 +205,7 @@ TEXTS: dict[str, str] = {
     "key-twice": '{"a": 1, "a": 2}',
     "10000-levels": "[" * 10_000 + "]" * 10_000,
     "10000-levels-of-objects": '{"a":' * 10_000 + "1" + "}" * 10_000,
-    "a-million-keys": "{" + ",".join(f'"key {n}":{n}' for n in range(1_000_000)) + "}",
+    "many-keys": "{" + ",".join(f'"key {n}":{n}' for n in range(50_000)) + "}",
     "empty": "",
 }
 """JSON or not, as a model or a tool may write it."""
@@ -246,75 +245,6 @@ def test_json_in_a_text_keeps_its_spelling_in_the_receipt(sqlite_store: Store, n
     detail = record(sqlite_store, returned("t", TEXTS[name]))
     assert detail.receipt is not None
     assert "".join(detail.receipt.text.split()) == "".join(TEXTS[name].split())
-
-
-@dataclass(frozen=True)
-class Spelled:
-    """A value as it stands in a document, and what reading it must give."""
-
-    text: str | bytes
-    value: Any = None
-    refusal: str | None = None
-
-
-LOADED: dict[str, Spelled] = {
-    "nan": Spelled("NaN", refusal="a number is not a finite double"),
-    "infinity": Spelled("-Infinity", refusal="a number is not a finite double"),
-    "marked-nan": Spelled('{"$tooltrail.float":"NaN"}', math.nan),
-    "beyond-a-double": Spelled("1e400", refusal="a number is not a finite double"),
-    "400-digits": Spelled("1" + "0" * 400, 10**400),
-    "5000-digits": Spelled("9" * 5000, refusal="not canonical JSON: Exceeds the limit"),
-    "60-digits": Spelled("-" + "7" * 60, -int("7" * 60)),
-    "half-a-pair-escaped": Spelled('"\\ud800"', "\ud800"),
-    "half-a-pair-marked": Spelled('{"$tooltrail.text":"\\\\ud800"}', "\ud800"),
-    "half-a-pair-in-utf-8": Spelled(b'"\xed\xa0\x80"', refusal="not canonical JSON: 'utf-8'"),
-    "no-utf-8": Spelled(b'"\xff"', refusal="not canonical JSON: 'utf-8'"),
-    "nul-escaped": Spelled('"\\u0000"', "\0"),
-    "nul-bare": Spelled('"\0"', refusal="not canonical JSON: Invalid control character"),
-    "key-twice": Spelled('{"a":1,"b":{"c":1,"c":1}}', refusal="a key stands twice"),
-    "10000-levels": Spelled("[" * 10_000 + "]" * 10_000, refusal="not canonical JSON: "),
-    "300-levels": Spelled("[" * 300 + "]" * 300, refusal="nested deeper than 256 levels"),
-    "cut": Spelled('{"a":[1,2', refusal="not canonical JSON: "),
-}
-
-
-def enveloped(text: bytes) -> bytes:
-    return (
-        b'{"error":null,"result":{"structured":'
-        + text
-        + b'},"status":"success","summary_text":"s","tool_name":"t"}'
-    )
-
-
-@pytest.mark.parametrize("spelled", LOADED.values(), ids=LOADED)
-def test_a_document_is_loaded_faithfully_or_refused(spelled: Spelled) -> None:
-    text = spelled.text.encode() if isinstance(spelled.text, str) else spelled.text
-    document = enveloped(text)
-    if spelled.refusal is not None:
-        with pytest.raises(InvalidRecordError, match=spelled.refusal):
-            canonical_json.decode(text)
-        with pytest.raises(InvalidRecordError, match="not canonical JSON: "):
-            CanonicalResult.from_json(document)
-        return
-    assert is_same(canonical_json.decode(text), spelled.value)
-    loaded = CanonicalResult.from_json(document)
-    assert loaded.result is not None
-    assert is_same(loaded.result["structured"], spelled.value)
-    again = CanonicalResult.from_json(loaded.to_json())
-    assert again.result is not None
-    assert is_same(again.result["structured"], spelled.value)
-
-
-def test_a_document_with_a_million_keys_is_loaded_faithfully() -> None:
-    loaded = CanonicalResult.from_json(enveloped(TEXTS["a-million-keys"].encode()))
-    assert loaded.result is not None
-    assert loaded.result["structured"] == million_keys()
-
-
-@pytest.mark.parametrize("text", ["[]", "null", '{"status":"success"}', '"text"'])
-def test_json_that_is_no_envelope_is_refused(text: str) -> None:
-    with pytest.raises(ValidationError):
-        CanonicalResult.from_json(text)
 
 
 def huge_arguments(store: Store, text: str) -> object:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue, ValidationError
 from tests.records.support import golden, omitted, surfaces, whole
+from tests.support.cases import each_case
 from tests.support.cli import Cli
 from tests.support.family_examples import EXAMPLES
 from tests.support.outputs import returned
@@ -49,7 +50,7 @@ def projected(output: FamilyOutput, family: str) -> dict[str, JsonValue]:
     return canonical.result
 
 
-@pytest.mark.parametrize(
+@each_case(
     "more", ["digest", "size", "media_type", "role", "description", "created_at", "tool_name"]
 )
 def test_an_artifact_reference_has_a_path_and_no_other_field(more: str) -> None:
@@ -118,7 +119,7 @@ def test_a_canonical_error_keeps_kind_message_details_hint_and_retryable(family:
     )
 
 
-@pytest.mark.parametrize("part", ["kind", "message", "details", "recovery_hint", "retryable"])
+@each_case("part", ["kind", "message", "details", "recovery_hint", "retryable"])
 def test_each_part_of_an_error_is_its_own(part: str) -> None:
     """An error that differs in one part differs in the canonical result, and there alone."""
     other = {"kind": "cancelled", "message": "m", "details": 1, "recovery_hint": "h"}

@@ -48,6 +48,21 @@ def calls_in(reader: Reader) -> list[InvocationDetail]:
     return [reader.invocation(one.id) for one in found.items]
 
 
+def only_call(folder: Path, lines: Iterable[Any] | None = None) -> InvocationDetail:
+    """The only call in the store in a folder, where lines are imported first."""
+    if lines is not None:
+        import_one(folder, write_lines(folder / "a.jsonl", lines))
+    with opened(folder) as reader:
+        (call,) = calls_in(reader)
+    return call
+
+
+def output_of(folder: Path, detail: InvocationDetail, role: str) -> bytes:
+    """The bytes of a stream of a call in the store in a folder."""
+    with opened(folder) as reader:
+        return stream_of(reader, detail, role)
+
+
 def messages_in(reader: Reader) -> list[MessageView]:
     """The messages of the only session."""
     (session,) = reader.sessions()

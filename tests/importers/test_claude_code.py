@@ -15,7 +15,9 @@ from tests.importers.sources import (
     claude_result,
     import_one,
     messages_in,
+    only_call,
     opened,
+    output_of,
     stream_of,
     write_lines,
 )
@@ -58,10 +60,8 @@ def test_a_command_that_failed_ran(tmp_path: Path) -> None:
             2, "t", "Exit code 3\nno such thing", "Error: Exit code 3\nno such thing", is_error=True
         ),
     ]
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "combined") == b"no such thing"
+    call = only_call(tmp_path, lines)
+    assert output_of(tmp_path, call, "combined") == b"no such thing"
     assert (call.summary.state, call.summary.exit_status) == ("success", 3)
 
 
@@ -113,10 +113,8 @@ def test_a_long_output_is_read_from_the_file_beside_the_session(tmp_path: Path) 
         claude_call(1, "t", "Bash", {"command": "make"}),
         claude_result(2, "t", receipt, {**BASH, "stdout": "x" * 30}, is_error=False),
     ]
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "stdout") == b"x" * 9000 + b"\xff"
+    call = only_call(tmp_path, lines)
+    assert output_of(tmp_path, call, "stdout") == b"x" * 9000 + b"\xff"
     assert call.summary.lost_size == 0
 
 
@@ -128,10 +126,8 @@ def test_a_long_output_whose_file_is_gone_is_marked_as_lost(tmp_path: Path) -> N
         claude_call(1, "t", "Bash", {"command": "make"}),
         claude_result(2, "t", receipt, returned, is_error=False),
     ]
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "stdout") == b"x" * 30
+    call = only_call(tmp_path, lines)
+    assert output_of(tmp_path, call, "stdout") == b"x" * 30
     assert call.summary.lost_size == 9000 - 30
     assert [one.stage for one in call.omissions] == ["capture"]
 
@@ -193,9 +189,8 @@ def test_a_long_output_that_is_no_regular_file_is_gone(tmp_path: Path, name: str
     lines += json.dumps(claude_result(2, "t", SPILLED.format(f"/a/{name}"), BASH)) + "\n"
     (tmp_path / "a.jsonl").write_text(lines)
     import_one(tmp_path, tmp_path / "a.jsonl")
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "stdout") == b"out\n"
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, "stdout") == b"out\n"
     assert (call.summary.lost_size or 0) > 0
 
 
@@ -208,9 +203,8 @@ def test_a_link_to_a_folder_elsewhere_is_not_followed(tmp_path: Path, link: str)
     (tmp_path / link).parent.mkdir(exist_ok=True)
     (tmp_path / link).symlink_to(elsewhere)
     import_one(tmp_path, spilled_lines(tmp_path / "a.jsonl", "b1.txt", returned=BASH))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "stdout") == b"out\n"
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, "stdout") == b"out\n"
 
 
 @pytest.mark.parametrize(("tool", "role"), [("Bash", "combined"), ("mcp__x__y", "content")])
@@ -315,10 +309,8 @@ def test_a_command_that_was_ended_early_has_a_partial_output(
         claude_call(1, "t", "Bash", {"command": "make"}),
         claude_result(2, "t", "out", {**BASH, **member}, is_error=False),
     ]
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "stdout") == b"out\n"
+    call = only_call(tmp_path, lines)
+    assert output_of(tmp_path, call, "stdout") == b"out\n"
     summary = call.summary
     assert (summary.state, summary.error_kind, summary.exit_status) == (state, kind, None)
     assert ("partial_output" in (call.canonical_json or "")) == (kind is not None)

@@ -10,7 +10,9 @@ from tests.importers.sources import (
     calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
+    output_of,
     stream_of,
     write_lines,
 )
@@ -91,9 +93,7 @@ def test_members_without_a_place_are_kept_beside_the_call_and_the_message(tmp_pa
         wrapped("event_msg", end),
         wrapped("response_item", {**OUTPUT, "output": shown, "new": 1}),
     ]
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path, lines)
     event = {"parsed_cmd": [{"cmd": "make"}], "exit_code": -9, "status": "failed"}
     assert json.loads(call.extras or "") == {"new": 1, "output": [image], "event": event}
     (message,) = codex.Reader(tmp_path / "a.jsonl").events(Line(0, b"", lines[1]))
@@ -117,9 +117,7 @@ def test_an_output_that_only_the_model_saw_is_not_complete_but_says_the_exit_sta
         wrapped("session_meta", META),
         *(wrapped("response_item", one) for one in (CALL, {**OUTPUT, "output": text})),
     ]
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path, lines)
     assert call.not_recorded == ("output", "canonical")
     assert (call.summary.outcome, call.summary.output_size) == (outcome, None)
     assert call.receipt is not None
@@ -164,9 +162,7 @@ def test_the_end_of_another_tool_says_whether_it_failed(
         wrapped("event_msg", {**end, "call_id": "c1"}),
         wrapped("response_item", OUTPUT),
     ]
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        (found,) = calls_in(reader)
+    found = only_call(tmp_path, lines)
     assert found.summary.state == state
     assert found.not_recorded == ()
 
@@ -214,10 +210,8 @@ def test_an_output_that_codex_cut_is_marked_as_lost(
         wrapped("event_msg", {**END, "aggregated_output": text}),
         wrapped("response_item", OUTPUT),
     ]
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "combined") == text.encode()
+    call = only_call(tmp_path, lines)
+    assert output_of(tmp_path, call, "combined") == text.encode()
     assert call.summary.output_size == (produced or len(text.encode()))
 
 

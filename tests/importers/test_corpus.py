@@ -3,7 +3,8 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +14,7 @@ import pytest
 from tests.importers.sources import CORPUS, calls_in, import_one, opened, stream_of
 from tests.support.evidence import check_evidence
 
+from tooltrail.importers import Imported
 from tooltrail.store import open_store
 
 pytestmark = pytest.mark.skipif(
@@ -23,6 +25,25 @@ pytestmark = pytest.mark.skipif(
 def files_of(name: str) -> list[Path]:
     found = (CORPUS / name).rglob("*")
     return sorted(path for path in found if path.suffix in (".eval", ".json", ".jsonl", ".traj"))
+
+
+@pytest.fixture(scope="session")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder with the store of all sessions of an agent; each agent is imported once."""
+
+    @cache
+    def of(name: str) -> Path:
+        folder = tmp_path_factory.mktemp(name)
+        for path in files_of(name):
+            IMPORTED[path] = import_one(folder, path)
+        with opened(folder):
+            return folder
+
+    return of
+
+
+IMPORTED: dict[Path, Imported] = {}
+"""What was found in each file that has been imported."""
 
 
 def values_in(path: Path) -> Iterator[Any]:
@@ -205,28 +226,29 @@ REPEATED = {"openai_chat": 31}
     ],
 )
 def test_every_call_and_result_is_imported(
-    tmp_path: Path, name: str, count: Any, calls: int
+    imported: Callable[[str], Path], name: str, count: Any, calls: int
 ) -> None:
+    folder = imported(name)
     total: Counter[str] = Counter()
     for path in files_of(name):
-        imported = import_one(tmp_path, path)
-        counted, found = count(path), imported.counts
-        assert imported.damaged == ()
+        counted, found = count(path), IMPORTED[path].counts
+        assert IMPORTED[path].damaged == ()
         assert found["calls"] == counted["calls"], path
         assert found["results"] + found["unpaired_results"] == counted["results"], path
         assert not [one for one in found if one.startswith("unknown")]
         total.update(found)
     assert total["calls"] == calls
-    with open_store(tmp_path / "tooltrail.db") as store:
+    with open_store(folder / "tooltrail.db") as store:
         check_evidence(store, is_complete=False)
         status = store.reader.count_invocations()
     assert status == calls - REPEATED.get(name, 0)
 
 
-def test_the_output_of_each_command_of_claude_code_is_the_same_bytes(tmp_path: Path) -> None:
+def test_the_output_of_each_command_of_claude_code_is_the_same_bytes(
+    imported: Callable[[str], Path],
+) -> None:
     expected: Counter[tuple[bytes, bytes, str]] = Counter()
     for path in files_of("claude_code"):
-        import_one(tmp_path, path)
         for value in values_in(path):
             returned: Any = value.get("toolUseResult")
             if isinstance(returned, dict) and {"stdout", "stderr"} <= {*cast("Any", returned)}:
@@ -234,7 +256,7 @@ def test_the_output_of_each_command_of_claude_code_is_the_same_bytes(tmp_path: P
                 (block,) = value["message"]["content"]
                 streams = [returned[name].encode() for name in ("stdout", "stderr")]
                 expected[streams[0], streams[1], block["content"]] += 1
-    with opened(tmp_path) as reader:
+    with opened(imported("claude_code")) as reader:
         found: Counter[tuple[bytes, bytes, str]] = Counter()
         for call in calls_in(reader):
             stdout, stderr = call.stream("stdout"), call.stream("stderr")
@@ -246,66 +268,63 @@ def test_the_output_of_each_command_of_claude_code_is_the_same_bytes(tmp_path: P
     assert found.total() > 180
 
 
-def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -> None:
-    expected: dict[str, tuple[str, int]] = {}
+Said = tuple[dict[str, tuple[str, int]], dict[str, str], dict[str, int]]
+
+
+def what_codex_says_of_its_commands() -> Said:
+    """The output and status, the text for the model, and the status that it states, of each."""
+    ends: dict[str, tuple[str, int]] = {}
     receipts: dict[str, str] = {}
-    cut = 0
-    for path in files_of("codex"):
-        import_one(tmp_path, path)
-        for value in values_in(path):
-            item = value["payload"]
-            if item.get("type") == "exec_command_end":
-                expected[item["call_id"]] = (item["aggregated_output"], item["exit_code"])
-            if item.get("type") == "function_call_output":
-                receipts[item["call_id"]] = item["output"]
-    with opened(tmp_path) as reader:
-        for call in calls_in(reader):
-            name = call.summary.call_id or ""
-            stream = call.stream("combined")
-            if name in receipts:
-                assert call.receipt is not None
-                assert call.receipt.text == receipts[name]
-            if stream is not None:
-                with reader.open_stream(stream) as source:
-                    found = (source.read().decode(), call.summary.exit_status)
-                assert found == expected.pop(name)
-                is_cut = "chars truncated…" in found[0]
-                assert is_cut == bool(call.summary.lost_size)
-                cut += is_cut
-    assert expected == {}
-    assert cut == 8
-
-
-def test_the_exit_status_that_codex_says_only_in_the_text_for_the_model_is_recorded(
-    tmp_path: Path,
-) -> None:
     said: dict[str, int] = {}
     for path in files_of("codex"):
-        import_one(tmp_path, path)
         for item in (value["payload"] for value in values_in(path)):
+            if item.get("type") == "exec_command_end":
+                ends[item["call_id"]] = (item["aggregated_output"], item["exit_code"])
+            if item.get("type") == "function_call_output":
+                receipts[item["call_id"]] = item["output"]
             if str(item.get("type")).endswith("_call_output"):
+                # What only the text for the model says.
                 heading = item["output"].partition("\nOutput:\n")[0]
                 words = heading.replace('"exit_code":', "exit code ").replace(":", "").lower()
                 if found := re.search(r"(?:exit|exited with) code (\d+)", words):
                     said[item["call_id"]] = int(found[1])
-    with opened(tmp_path) as reader:
-        calls = [one.summary for one in calls_in(reader) if one.summary.state == "success"]
-    assert {one.call_id: one.exit_status or 0 for one in calls if one.call_id in said} == said
-    failed = [one for one in calls if one.exit_status]
-    assert all(one.outcome == f"exit {one.exit_status}" for one in failed)
-    assert len(failed) == sum(map(bool, said.values())) > 20
+    return ends, receipts, said
+
+
+def test_each_command_of_codex_has_the_output_the_receipt_and_the_status_of_its_lines(
+    imported: Callable[[str], Path],
+) -> None:
+    ends, receipts, said = what_codex_says_of_its_commands()
+    assert sum(map(bool, said.values())) > 20
+    cut = 0
+    with opened(imported("codex")) as reader:
+        for call in calls_in(reader):
+            name, summary = call.summary.call_id or "", call.summary
+            if name in receipts:
+                assert call.receipt is not None
+                assert call.receipt.text == receipts[name]
+            if call.stream("combined") is not None:
+                output = stream_of(reader, call, "combined").decode()
+                assert (output, summary.exit_status) == ends.pop(name)
+                is_cut = "chars truncated…" in output
+                assert is_cut == bool(summary.lost_size)
+                cut += is_cut
+            if summary.state == "success":
+                assert (summary.exit_status or 0) == said.pop(name, summary.exit_status or 0)
+                status = summary.exit_status
+                assert not status or summary.outcome == f"exit {status}"
+    assert (ends, said, cut) == ({}, {}, 8)
 
 
 def test_the_tokens_of_each_session_of_codex_are_those_that_its_last_event_totals(
-    tmp_path: Path,
+    imported: Callable[[str], Path],
 ) -> None:
     expected: list[Counter[str]] = []
     for path in files_of("codex"):
-        import_one(tmp_path, path)
         totals = [member(one, "payload", "info", "total_token_usage") for one in values_in(path)]
         expected.append(Counter([one for one in totals if one][-1]))
     found: list[Counter[str]] = []
-    with opened(tmp_path) as reader:
+    with opened(imported("codex")) as reader:
         for session in reader.sessions():
             used: Counter[str] = Counter()
             for message in reader.conversation(session.id)[1]:
@@ -403,25 +422,25 @@ def openhands_receipts(value: Any) -> Iterator[tuple[str, str]]:
         ("swe_agent_traj", swe_agent_receipts),
     ],
 )
-def test_every_receipt_is_the_text_of_the_source(tmp_path: Path, name: str, receipts: Any) -> None:
+def test_every_receipt_is_the_text_of_the_source(
+    imported: Callable[[str], Path], name: str, receipts: Any
+) -> None:
     expected: Counter[tuple[str, str]] = Counter()
     for path in files_of(name):
-        import_one(tmp_path, path)
         expected.update(receipts(path))
-    with opened(tmp_path) as reader:
+    with opened(imported(name)) as reader:
         found = Counter(
             (call.summary.call_id, call.receipt.text) for call in calls_in(reader) if call.receipt
         )
     assert found == expected
 
 
-def test_every_output_of_swe_agent_is_that_of_its_step(tmp_path: Path) -> None:
+def test_every_output_of_swe_agent_is_that_of_its_step(imported: Callable[[str], Path]) -> None:
     expected: Counter[str] = Counter()
     for path in files_of("swe_agent_traj"):
-        import_one(tmp_path, path)
         steps = json.loads(path.read_bytes()).get("trajectory", [])
         expected.update(one["observation"] for one in steps)
-    with opened(tmp_path) as reader:
+    with opened(imported("swe_agent_traj")) as reader:
         found = Counter(
             stream_of(reader, call, "combined").decode()
             for call in calls_in(reader)
@@ -439,13 +458,12 @@ def test_every_output_of_swe_agent_is_that_of_its_step(tmp_path: Path) -> None:
     ],
 )
 def test_every_receipt_is_one_of_the_texts_of_the_source(
-    tmp_path: Path, name: str, receipts: Any
+    imported: Callable[[str], Path], name: str, receipts: Any
 ) -> None:
     expected: set[tuple[str, str]] = set()
     for path in files_of(name):
-        import_one(tmp_path, path)
         for value in values_in(path):
             expected.update(receipts(value))
-    with opened(tmp_path) as reader:
+    with opened(imported(name)) as reader:
         found = {(one.summary.call_id, one.receipt.text) for one in calls_in(reader) if one.receipt}
     assert found == expected

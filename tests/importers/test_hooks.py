@@ -21,7 +21,9 @@ from tests.importers.sources import (
     import_one,
     messages_in,
     odd_variants,
+    only_call,
     opened,
+    output_of,
     stream_of,
     write_lines,
 )
@@ -41,7 +43,7 @@ from tooltrail.transcripts import load_transcript
 
 SHELL = {"stdout": "out\n", "stderr": "err\n", "interrupted": False, "isImage": False}
 LONG_AGO = time.time() - 30
-SESSIONS = sorted(CORPUS.glob("claude_code/**/*.jsonl"))
+SESSIONS = sorted(CORPUS.glob("claude_code/**/*.jsonl"))[::2]
 
 
 def event(name: str, **more: Any) -> dict[str, Any]:
@@ -119,8 +121,7 @@ def test_a_call_that_failed_has_its_kind(
 ) -> None:
     log(tmp_path, last)  # the event of the start is lost
     imported(tmp_path)
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path)
     assert (call.summary.state, call.summary.error_kind) == (state, kind)
     assert message in (call.canonical_json or "")
 
@@ -128,9 +129,8 @@ def test_a_call_that_failed_has_its_kind(
 def test_a_command_that_exits_with_a_status_did_not_fail(tmp_path: Path) -> None:
     log(tmp_path, tool("PostToolUseFailure", "t1", error="Exit code 2\nno rule", duration_ms=1500))
     imported(tmp_path)
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "combined") == b"no rule"
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, "combined") == b"no rule"
     summary = call.summary
     assert (summary.state, summary.exit_status, summary.duration_ms) == ("success", 2, 1500)
     assert summary.finished_at is not None
@@ -172,9 +172,8 @@ def test_what_codex_sends_of_a_command_is_its_output(tmp_path: Path) -> None:
     (report,) = imported(tmp_path)
     unknown = {name: n for name, n in report.counts.items() if name.startswith("unknown")}
     assert unknown == {"unknown: event Telepathy": 1}
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "combined") == b"hello\n"
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, "combined") == b"hello\n"
     assert call.extras == '{"model":"gpt","turn_id":"1"}'
 
 
@@ -273,18 +272,16 @@ def test_a_spilled_output_is_complete_or_counted_as_lost(tmp_path: Path, is_gone
     named = {"transcript_path": str(transcript(tmp_path, ASK, CALL))}
     log(tmp_path, tool("PostToolUse", "t1", tool_response=response, **named))
     imported(tmp_path)
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "stdout") == (b"line\n" if is_gone else whole)
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, "stdout") == (b"line\n" if is_gone else whole)
     assert call.summary.lost_size == (len(whole) - 5 if is_gone else 0)
 
 
 def test_output_without_errors_is_recorded(tmp_path: Path) -> None:
     log(tmp_path, tool("PostToolUse", "t1", tool_response={"stdout": "abc"}))
     imported(tmp_path)
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "stdout") == b"abc"
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, "stdout") == b"abc"
 
 
 def test_a_sub_agent_has_its_parent_from_its_first_event_on(tmp_path: Path) -> None:
@@ -375,9 +372,8 @@ def test_a_secret_that_was_replaced_is_counted(tmp_path: Path) -> None:
     mark = "[REDACTED:github-token]"
     log(tmp_path, tool("PostToolUse", "t1", tool_response={**SHELL, "stdout": f"is {mark}\n"}))
     imported(tmp_path)
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "stdout") == f"is {mark}\n".encode()
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, "stdout") == f"is {mark}\n".encode()
     (found,) = [one for one in call.redacted if one.field == "stdout"]
     assert (found.rule, found.count, found.offset) == ("github-token", 1, 3)
 
@@ -391,9 +387,8 @@ def test_events_that_keep_their_secrets_are_in_a_log_of_their_own(tmp_path: Path
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps({**line, "at": LONG_AGO}) + "\n" for line in lines))
     imported(tmp_path)
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "stdout") == secret.encode()
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, "stdout") == secret.encode()
     assert call.redacted == ()
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import pytest
 from tests.importers.sources import (
@@ -162,7 +162,8 @@ def archived(path: Path, method: int = ZIP_DEFLATED) -> Path:
     }
     with ZipFile(path, "w", method) as archive:
         for name, value in files.items():
-            archive.writestr(name, json.dumps(value))
+            # Without the time of day, which would make each archive another one.
+            archive.writestr(ZipInfo(name), json.dumps(value), method)
     return path
 
 

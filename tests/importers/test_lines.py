@@ -7,6 +7,7 @@ from zipfile import ZipFile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.importers.events import Line
 from tooltrail.importers.lines import DamagedLine, read_lines
@@ -33,7 +34,7 @@ def test_two_values_on_one_line_are_both_found() -> None:
     assert (first.offset, second.offset) == (0, 8)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "good", "damaged"),
     [
         (b'{"a": 1}\n{"b": \n{"c": 3}\n', [{"a": 1}, {"c": 3}], [(2, b'{"b":')]),

@@ -9,8 +9,9 @@ from tests.importers.sources import (
     calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
-    stream_of,
+    output_of,
     write_document,
 )
 
@@ -82,9 +83,8 @@ def test_an_answer_without_exactly_one_command_runs_nothing(tmp_path: Path) -> N
 
 def test_a_command_of_version_2_has_all_three_surfaces(tmp_path: Path) -> None:
     imported(tmp_path, ASKED, observed())
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "combined") == b"built\n"
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, "combined") == b"built\n"
     assert (call.summary.call_id, call.summary.exit_status) == ("c1", 2)
     assert call.arguments == b'{"command": "make"}'
     assert call.receipt is not None
@@ -99,8 +99,7 @@ def test_calls_of_the_responses_api_are_found_by_their_ids(tmp_path: Path) -> No
     shown = {"type": "function_call_output", "call_id": "c1", "output": "ok"}
     extra = {"raw_output": "ok", "returncode": 0}
     imported(tmp_path, answer, {**shown, "extra": extra})
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path)
     assert (call.arguments, call.summary.exit_status) == (b'{"command": "make"}', 0)
     assert call.receipt is not None
     assert call.receipt.text == "ok"
@@ -130,8 +129,7 @@ def test_calls_of_the_responses_api_are_found_by_their_ids(tmp_path: Path) -> No
 )
 def test_a_call_that_failed_says_how(tmp_path: Path, messages: Any, expected: Any) -> None:
     imported(tmp_path, *messages)
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path)
     assert (call.summary.state, call.summary.error_kind) == expected
     assert_intact(tmp_path, is_complete=expected[1] is not None)
 

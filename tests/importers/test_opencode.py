@@ -9,6 +9,7 @@ from tests.importers.sources import (
     calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
     stream_of,
     write_document,
@@ -95,8 +96,7 @@ def test_the_text_of_a_tool_is_its_output_unless_it_was_cut(tmp_path: Path) -> N
 def test_the_output_of_a_command_that_was_cut_is_a_loss(tmp_path: Path) -> None:
     shown = {"output": "...\n\n" + "x" * 30_000, "exit": 0, "truncated": False}
     imported(tmp_path, answer(tool("bash", {**RAN, "metadata": shown})))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path)
     assert (call.summary.lost_size or 0) > 0
 
 
@@ -122,8 +122,7 @@ def test_the_output_of_a_command_that_was_cut_is_a_loss(tmp_path: Path) -> None:
 )
 def test_a_call_that_failed_says_how(tmp_path: Path, state: Any, expected: Any) -> None:
     imported(tmp_path, answer(tool("bash", state)))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path)
     assert (call.summary.state, call.summary.error_kind) == expected
     assert_intact(tmp_path, is_complete=expected[1] is not None)
 

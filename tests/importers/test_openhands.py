@@ -9,7 +9,9 @@ from tests.importers.sources import (
     calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
+    output_of,
     stream_of,
     write_lines,
 )
@@ -76,9 +78,8 @@ def test_a_command_has_its_output_and_no_receipt(tmp_path: Path) -> None:
 def test_an_edit_has_what_the_tool_returned_beside_the_text(tmp_path: Path) -> None:
     history = observed("edit", "edited", extras={"path": "a", "diff": "+x"})
     import_one(tmp_path, write_lines(tmp_path / "output.jsonl", [{"history": history}]))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, "structured") == b'{"diff":"+x","path":"a"}'
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, "structured") == b'{"diff":"+x","path":"a"}'
     assert call.receipt is not None
     assert call.receipt.text == "edited"
     assert (call.not_recorded, call.arguments) == ((), b'{"path":"a"}')
@@ -97,8 +98,7 @@ def test_an_observation_says_whether_the_tool_failed(
     tmp_path: Path, kind: str, content: str, state: str
 ) -> None:
     import_one(tmp_path, write_lines(tmp_path / "a.json", [observed(kind, content)]))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path)
     assert call.summary.state == state
     assert call.receipt is not None
     assert call.receipt.text == content
@@ -107,8 +107,7 @@ def test_an_observation_says_whether_the_tool_failed(
 def test_an_output_that_openhands_cut_is_marked_as_lost(tmp_path: Path) -> None:
     cut = {**RAN, "content": "a[... Observation truncated due to length ...]z"}
     import_one(tmp_path, write_lines(tmp_path / "a.json", [[TASK, RUN, cut]]))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path)
     assert [one.stage for one in call.omissions] == ["capture"]
 
 
@@ -135,5 +134,6 @@ def test_events_of_2024_have_no_ids(tmp_path: Path) -> None:
 
 def test_odd_values_are_imported(tmp_path: Path) -> None:
     state = event(7, observation="agent_state_changed", content="", extras={})
-    history = [TASK, RUN, RAN, *observed("edit", "x", extras={"path": "a"})[1:], state]
+    ran = {**RAN, "tool_call_metadata": {"function_name": "bash", "tool_call_id": "t1"}}
+    history = [TASK, RUN, ran, *observed("edit", "x", extras={"path": "a"})[1:], state]
     assert_odd_values_are_imported(tmp_path, [{"history": history, "instance_id": "i"}])

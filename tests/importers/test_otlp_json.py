@@ -21,7 +21,9 @@ from tests.importers.sources import (
     calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
+    output_of,
     stream_of,
     write_document,
     write_lines,
@@ -249,9 +251,8 @@ def test_a_call_without_a_chat_has_no_receipt(tmp_path: Path) -> None:
     call = span("s1", (10**18, 10**18 + 2_000_000), attributes)
     other = span("s2", (10**18, 10**18), {"http.method": "GET"})
     import_one(tmp_path, write_lines(tmp_path / "a.jsonl", [export(call, other), export(call)]))
-    with opened(tmp_path) as reader:
-        (found,) = calls_in(reader)
-        assert stream_of(reader, found, "structured") == b'{"sum":3.5}'
+    found = only_call(tmp_path)
+    assert output_of(tmp_path, found, "structured") == b'{"sum":3.5}'
     assert found.arguments == b'{"numbers":[1,2.5],"exact":true}'
     assert (found.summary.state, found.summary.duration_ms) == ("success", 2)
     assert found.not_recorded == ("receipt",)
@@ -276,8 +277,7 @@ def test_a_call_without_a_chat_has_no_receipt(tmp_path: Path) -> None:
 def test_each_sign_of_a_failure_is_one(tmp_path: Path, failed: dict[str, Any]) -> None:
     call = {**span("s1", (1, 2), TOOL), **failed}
     import_one(tmp_path, write_document(tmp_path / "a.json", export(call)))
-    with opened(tmp_path) as reader:
-        (found,) = calls_in(reader)
+    found = only_call(tmp_path)
     assert found.summary.state == "error"
     assert "no such number" in (found.complete_json or "")
 
@@ -359,9 +359,8 @@ def test_events_of_the_span_of_a_tool_may_have_its_surfaces(tmp_path: Path) -> N
     bare = {name: TOOL[name] for name in ("gen_ai.operation.name", "gen_ai.tool.name")}
     call = span("s1", (1, 2), bare, events=events)
     import_one(tmp_path, write_document(tmp_path / "a.json", export(call)))
-    with opened(tmp_path) as reader:
-        (found,) = calls_in(reader)
-        assert stream_of(reader, found, "content") == b'[{"text": "one"}]'
+    found = only_call(tmp_path)
+    assert output_of(tmp_path, found, "content") == b'[{"text": "one"}]'
     assert (found.arguments, found.summary.call_id) == (b'{"n": 1}', "s1")
 
 
@@ -399,4 +398,4 @@ def test_odd_values_are_imported(tmp_path: Path) -> None:
         span("LINE3", (3, 4), {"llm.input_messages.0.message.role": "user"}, events=events),
         span("LINE4", (4, 5), {"gen_ai.input.messages": '[{"x": [NaN, 1e999, 1.0]}, "x"]'}),
     ]
-    assert_odd_values_are_imported(tmp_path, [export(*spans)])
+    assert_odd_values_are_imported(tmp_path, map(export, spans))

@@ -17,6 +17,7 @@ from tests.importers.sources import (
     claude_result,
     import_one,
     messages_in,
+    only_call,
     opened,
     stream_of,
     write_lines,
@@ -133,11 +134,11 @@ def test_a_line_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path) -> 
     assert (second.counts["new"], second.damaged) == (1, ())
 
 
-@pytest.mark.parametrize("lines_read", [1, 3, 1_100])
+@pytest.mark.parametrize(("calls", "lines_read"), [(5, 1), (5, 3), (700, 1_100)])
 def test_an_import_that_was_interrupted_is_completed_by_the_next(
-    tmp_path: Path, lines_read: int
+    tmp_path: Path, calls: int, lines_read: int
 ) -> None:
-    path = write_lines(tmp_path / "a.jsonl", session_lines(700))
+    path = write_lines(tmp_path / "a.jsonl", session_lines(calls))
     left = iter(range(lines_read))
 
     def interrupt(_size: int) -> None:
@@ -146,9 +147,9 @@ def test_an_import_that_was_interrupted_is_completed_by_the_next(
 
     with pytest.raises(KeyboardInterrupt):
         Importer(tmp_path / "spool", None).import_file(path, on_progress=interrupt)
-    assert import_one(tmp_path, path).counts["new"] == 1 + 3 * 700
+    assert import_one(tmp_path, path).counts["new"] == 1 + 3 * calls
     with opened(tmp_path) as reader:
-        assert reader.count_invocations() == 700
+        assert reader.count_invocations() == calls
     assert_intact(tmp_path)
 
 
@@ -287,8 +288,7 @@ def test_redaction_can_be_switched_off(tmp_path: Path) -> None:
     secret = ALL["github-token"][1]
     lines = [claude_call(1, "t", "Bash", {"command": secret})]
     import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines), redact=False)
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path)
     assert secret.encode() in call.arguments
 
 

@@ -10,6 +10,7 @@ from tests.importers.sources import (
     calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
     stream_of,
     write_document,
@@ -75,8 +76,7 @@ def test_a_command_in_a_text_has_all_three_surfaces(tmp_path: Path) -> None:
 def test_a_call_of_a_function_has_its_own_name_and_id(tmp_path: Path) -> None:
     history = [NAMED, shown("a: 1", role="tool", tool_call_ids=["c1"])]
     imported(tmp_path, history, [step('open "a"', "1")])
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path)
     assert (call.summary.call_id, call.summary.tool_name) == ("c1", "open")
     assert call.arguments == b'{"path":"a"}'
     assert '"command":"open \\"a\\""' in (call.complete_json or "")
@@ -111,8 +111,7 @@ def test_demonstrations_and_ends_of_runs_are_no_calls(tmp_path: Path) -> None:
 )
 def test_a_command_that_ran_too_long_has_failed(tmp_path: Path, said: str) -> None:
     imported(tmp_path, [TEXT, shown(f"{said}\nbash-$")], [step("make\n", said)])
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(tmp_path)
     assert (call.summary.state, call.summary.error_kind) == ("error", "tool_timed_out")
     assert_intact(tmp_path)
 

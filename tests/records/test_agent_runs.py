@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     AgentVersion,
@@ -51,7 +52,7 @@ def test_facts_are_worded_for_people() -> None:
     assert alone.sentence == "result_not_submitted: the model stopped"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "document",
     ['{"kind":"leg_started"}', "[]", "null", "{", '{"kind":"unheard"}', leg_fact_json(ENDED)[:-1]],
 )

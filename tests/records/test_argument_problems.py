@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 from tests.records.failing import SECRET, details_of
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     InvalidRecordError,
@@ -67,7 +68,7 @@ NO_PET = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "problems"),
     [
         ({}, [("path", "Field required")]),
@@ -131,7 +132,7 @@ def checked(error: Exception) -> object:
     return Annotated[Any, BeforeValidator(check)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "told"),
     [
         (ValueError("must be\nabsolute"), "Value error, must be\nabsolute"),
@@ -139,14 +140,14 @@ def checked(error: Exception) -> object:
         (PydanticCustomError("mine", "must be {what}", {"what": "round"}), "must be round"),
     ],
 )
-@pytest.mark.parametrize("value", [SECRET, "", " ", 77, 1.5])
+@each_case("value", [SECRET, "", " ", 77, 1.5])
 def test_the_words_of_a_check_of_one_scalar_are_told_where_it_is_not_in_them(
     error: Exception, told: str, value: object
 ) -> None:
     assert sentence_of(checked(error), value) == told
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (SECRET, f"no such code: {SECRET}"),
@@ -163,7 +164,7 @@ def test_the_words_of_a_check_of_one_scalar_are_told_where_it_is_not_in_them(
         (None, "nothing"),
     ],
 )
-@pytest.mark.parametrize("kind", [ValueError, AssertionError])
+@each_case("kind", [ValueError, AssertionError])
 def test_the_words_of_a_check_are_not_told_where_they_may_repeat_the_value(
     value: object, text: str, kind: type[Exception]
 ) -> None:

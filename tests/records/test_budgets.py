@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
+from tests.support.cases import each_case
 
 from tooltrail.records import Budget, GenericBudget, InvalidRecordError, default_families
 from tooltrail.records.budgets import (
@@ -24,7 +23,7 @@ def test_the_defaults_are_the_published_ones() -> None:
     assert MAX_PREVIEW_CHARS == 256_000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "preview", "receipt"),
     [
         (Budget, 1_000, 1_000 + FRAME_CHARS - 1),
@@ -48,7 +47,7 @@ def test_the_largest_budgets_agree() -> None:
     assert Budget(**largest).frame_chars == FRAME_CHARS
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"preview_chars": MIN_PREVIEW_CHARS - 1},
@@ -78,14 +77,7 @@ def test_an_override_that_needs_a_longer_receipt_gets_it() -> None:
     assert GenericBudget().overridden({"max_items": 256}).receipt_chars == 22_000 + 256 * 160
 
 
-@given(st.dictionaries(st.sampled_from([*GenericBudget.model_fields]), st.integers()))
-def test_any_integer_gives_a_budget_whose_stages_agree(values: dict[str, int]) -> None:
-    budget = GenericBudget().overridden(values)
-    assert budget.preview_chars + budget.frame_chars <= budget.receipt_chars
-    assert GenericBudget.model_validate(budget.model_dump()) == budget
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("name", "value", "sentence"),
     [
         ("chars", 5, "a budget has no 'chars'; it has preview_chars, receipt_chars, max_items"),

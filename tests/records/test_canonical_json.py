@@ -1,7 +1,6 @@
 """Canonical JSON: RFC 8785 where it reaches, reversible marks where it does not."""
 
 import enum
-import importlib
 import inspect
 import json
 import math
@@ -14,6 +13,7 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import InvalidRecordError, canonical_json
 from tooltrail.records.canonical_json import MAX_DEPTH, decode, encode, is_deeper_than
@@ -130,7 +130,7 @@ def same(left: object, right: object) -> bool:
     return left == right
 
 
-@pytest.mark.parametrize(("bits", "text"), NUMBERS)
+@each_case(("bits", "text"), NUMBERS)
 def test_numbers_are_spelled_as_in_appendix_b_of_rfc_8785(bits: str, text: str) -> None:
     (value,) = struct.unpack(">d", bytes.fromhex(bits))
     assert encode(value) == text.encode()
@@ -180,7 +180,7 @@ def test_only_what_must_be_escaped_is_escaped() -> None:
     assert encode('"\\') == b'"\\"\\\\"'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (None, "null"),
@@ -205,7 +205,7 @@ def test_values_are_written_without_white_space_and_with_all_their_digits(
     assert canonical_json.encode_text(value) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (math.nan, '{"$tooltrail.float":"NaN"}'),
@@ -232,21 +232,14 @@ def test_a_pair_of_lone_surrogates_stays_two_characters() -> None:
 
 
 @given(json_values)
-def test_what_is_encoded_is_decoded_to_the_same_value(value: object) -> None:
-    assert same(decode(encode(value)), as_written(value))
-
-
-@given(json_values)
-def test_decoding_and_encoding_again_gives_the_same_bytes(value: object) -> None:
-    once = encode(value)
-    assert encode(decode(once)) == once
-    assert encode(decode(once.decode())) == once
-
-
-@given(json_values)
-def test_the_output_is_utf8_that_every_parser_reads(value: object) -> None:
+def test_what_is_encoded_is_decoded_to_the_same_value_and_encoded_to_the_same_bytes(
+    value: object,
+) -> None:
     data = encode(value)
     text = data.decode("utf-8", "strict")
+    assert same(decode(data), as_written(value))
+    assert encode(decode(data)) == encode(decode(text)) == data
+    # Every parser reads it.
     json.loads(text, parse_constant=pytest.fail)
     assert "\n" not in text
 
@@ -259,37 +252,7 @@ def test_the_order_of_insertion_does_not_matter(
     assert encode(dict(items)) == encode(value)
 
 
-@given(st.lists(keys, unique=True, min_size=2, max_size=8))
-def test_different_keys_stay_different(names: list[str]) -> None:
-    encoded = cast("dict[str, object]", json.loads(encode(dict.fromkeys(names))))
-    assert len(encoded) == len(names)
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(1 - 2**53, 2**53 - 1))
-def test_numbers_agree_with_the_rfc8785_package(value: float) -> None:
-    try:
-        oracle = importlib.import_module("rfc8785")
-    except ImportError:
-        pytest.skip("the rfc8785 package is not installed; appendix B is tested without it")
-    assert encode(value) == oracle.dumps(value)
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-        max_leaves=20,
-    )
-)
-def test_values_that_need_no_mark_agree_with_the_rfc8785_package(value: object) -> None:
-    try:
-        oracle = importlib.import_module("rfc8785")
-    except ImportError:
-        pytest.skip("the rfc8785 package is not installed; its examples are tested without it")
-    assert encode(value) == oracle.dumps(value)
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("value", "message"),
     [
         (b"bytes", "bytes is not a JSON type"),
@@ -355,7 +318,7 @@ def test_a_stack_that_is_nearly_used_up_is_an_error_of_the_record_and_no_crash()
         sink(lambda: decode(text), frames)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "levels", "deeper"),
     LEVELS,
 )
@@ -363,7 +326,7 @@ def test_levels_are_counted_in_objects_and_arrays(value: object, levels: int, de
     assert is_deeper_than(value, levels) is deeper
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -395,7 +358,7 @@ def test_bytes_that_are_not_utf8_are_refused(data: bytes) -> None:
         decode(data)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         {"$tooltrail.float": "1.5"},

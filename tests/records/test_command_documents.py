@@ -3,6 +3,7 @@
 from itertools import product
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import CompleteOutput, StreamRecord, ToolError
 from tooltrail.records._text_cuts import spelled_out
@@ -28,8 +29,8 @@ def fact_of(stream: StreamRecord) -> StreamFact:
     )
 
 
-@pytest.mark.parametrize(("command", "end"), [*product(COMMANDS, ENDS)])
-@pytest.mark.parametrize("timeout_ms", [None, 1500])
+@each_case(("command", "end"), [*product(COMMANDS, ENDS)])
+@each_case("timeout_ms", [None, 1500])
 def test_the_end_of_a_command(
     command: str, end: tuple[int | None, int | None], timeout_ms: int | None
 ) -> None:

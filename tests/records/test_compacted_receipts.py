@@ -2,10 +2,10 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.records.support import surfaces
+from tests.support.cases import each_case
 from tests.support.family_examples import EXAMPLES
 
 from tooltrail.records import (
@@ -24,8 +24,8 @@ FAMILY_OF = {kind: family for family in FAMILIES for kind in family.result_types
 BUDGETS = (1_000, 0, 150)
 
 
-@pytest.mark.parametrize("chars", BUDGETS)
-@pytest.mark.parametrize("summary", EXAMPLES)
+@each_case("chars", BUDGETS)
+@each_case("summary", EXAMPLES)
 def test_a_result_of_every_family_renders_at_every_budget(summary: str, chars: int) -> None:
     family = FAMILY_OF[type(EXAMPLES[summary])]
     output = CompleteOutput.success("Tool", EXAMPLES[summary])

@@ -37,10 +37,6 @@ def failure(message: str = "it did not work", **fields: Any) -> CanonicalResult:
     )
 
 
-def references(count: int, width: int) -> list[JsonValue]:
-    return [{"path": f"{n:0{width}}"} for n in range(count)]
-
-
 def result_of(canonical: CanonicalResult, *chars: int) -> Any:
     return compact(canonical, *chars).result
 
@@ -129,14 +125,6 @@ def test_the_flag_of_a_content_item_is_its_truncated() -> None:
     assert result["truncated"] is True
 
 
-def test_entries_without_essentials_share_the_room_that_is_left() -> None:
-    items = [{"task_id": "t1"}, {"note": "x" * 120}, {"note": "y" * 2_000}]
-    assert result_of(success(items=items, pad="yy"), 1_000)["items"] == [
-        *items[:2],
-        "[... 1 item omitted ...]",
-    ]
-
-
 def test_every_object_around_a_missing_part_says_so() -> None:
     assert result_of(
         success(x_id=1, other={"y_id": 2, "deep": {"log": "q" * 3_000, "n": 1}}), 60
@@ -188,22 +176,6 @@ def test_it_is_kept_within_lists_and_objects_that_are_dropped_otherwise() -> Non
         ],
         "truncated": True,
     }
-
-
-def test_the_largest_batch_that_a_policy_allows_loses_no_essential() -> None:
-    one = {
-        "disposition": "completed",
-        "exit_status": 1,
-        "stdout_truncated": True,
-        "stderr_truncated": True,
-        "truncated": True,
-        "artifacts": references(2, 75),
-        "stdout_artifact": 0,
-        "stderr_artifact": 1,
-    }
-    items = [{"index": n, "status": "completed", "result": one} for n in range(1, 257)]
-    batch = {"items": items, "truncated": True}
-    assert result_of(success(**batch), 0) == batch
 
 
 def test_the_envelope_and_the_error_around_its_details_are_kept() -> None:
@@ -294,14 +266,6 @@ def test_data_with_the_name_of_an_essential_is_data() -> None:
     assert result_of(success(**odd), 0) == {"truncated": True}
 
 
-def test_an_index_points_at_what_it_pointed_at_before() -> None:
-    content = [{"artifact": n, "size": 1} for n in range(30)]
-    result = result_of(success(content=content, artifacts=references(30, 75)))
-    assert result["artifacts"] == references(30, 75)
-    items = result["content"]
-    assert [item["artifact"] for item in items] == list(range(30))
-
-
 def nested(levels: int) -> dict[str, JsonValue]:
     value: dict[str, JsonValue] = {"x_id": "innermost", "status": "done"}
     for _ in range(levels - 1):
@@ -312,7 +276,7 @@ def nested(levels: int) -> dict[str, JsonValue]:
 HOSTILE: list[dict[str, Any]] = [
     {f"key{n}": "v" * 300 for n in range(50_000)},
     {f"key{n}_preview": "v" * 300 for n in range(10_000)},
-    {"text_preview": "ab\n" * 30_000_000},
+    {"text_preview": "ab\n" * 3_000_000},
     {"k" * 10_000_000: 1, "k" * 256: 2},
     {"number": 10**4_000, "wide_id": 10**4_000},
     {"list": [[{"a": [0] * 100}] * 100] * 50},
@@ -334,15 +298,6 @@ def test_a_text_is_cut_between_user_perceived_characters() -> None:
     assert head
     assert head == family * (len(head) // len(family))
     assert tail == family * (len(tail) // len(family))
-
-
-def test_lone_surrogates_and_numbers_that_are_no_json_come_through() -> None:
-    wild = {"a\ud800": "b\udfff" * 2000, "nan": float("inf"), "e_id": "\ud800"}
-    compacted = compact(success(**wild))
-    result: Any = compacted.result
-    assert result["e_id"] == "\ud800"
-    assert result["nan"] == float("inf")
-    assert type(compacted).from_json(compacted.to_json()) == compacted
 
 
 NAMES = st.sampled_from(
@@ -422,24 +377,29 @@ def sorted_ids(value: JsonValue) -> list[str]:
 
 
 @given(RESULTS, BUDGETS)
-def test_a_compaction_of_a_compaction_changes_nothing(
+def test_a_compaction_is_final_no_longer_and_loses_no_identifier(
     canonical: CanonicalResult, chars: int
 ) -> None:
     once = compact(canonical, chars)
     assert compact(once, chars) == once
-    assert compact(canonical, chars).to_json() == once.to_json()
     assert type(once).from_json(once.to_json()) == once
-    reread = CanonicalResult.from_json(canonical.to_json())
-    assert compact(reread, chars) == once
-
-
-@given(RESULTS, BUDGETS)
-def test_a_compaction_is_never_longer_than_the_result(
-    canonical: CanonicalResult, chars: int
-) -> None:
-    once = compact(canonical, chars)
-    assert len(once.to_json()) <= len(canonical.to_json())
+    assert compact(CanonicalResult.from_json(canonical.to_json()), chars) == once
     assert once == canonical or len(once.to_json()) < len(canonical.to_json())
+    assert sorted_ids(body(once)) == sorted_ids(body(canonical))
+    same = {"tool_name", "status", "summary_text"}
+    assert once.model_dump(include=same) == canonical.model_dump(include=same)
+    if canonical.error is not None:
+        assert once.error is not None
+        kept = {"kind", "message", "recovery_hint", "retryable"}
+        assert once.error.model_dump(include=kept) == canonical.error.model_dump(include=kept)
+    # What is not essential keeps to the budget, and a loss is flagged at the top.
+    if once != canonical:
+        told = spelled(once)
+        marks = 17 * told.count(',"truncated":true') + 40 * told.count(" omitted ")
+        assert len(told) <= len(spelled(compact(canonical, 0))) + chars + marks
+        found = body(once)
+        if isinstance(found, dict):
+            assert found["truncated"] is True or isinstance(found["truncated"], dict | list)
 
 
 def names(value: JsonValue) -> Counter[str]:
@@ -464,20 +424,6 @@ def test_a_larger_budget_afterwards_brings_nothing_back(
     assert all(text in before or MARKER.search(text) for text in texts(body(again)))
 
 
-@given(RESULTS, BUDGETS)
-def test_no_identifier_is_lost_and_the_envelope_stays(
-    canonical: CanonicalResult, chars: int
-) -> None:
-    once = compact(canonical, chars)
-    assert sorted_ids(body(once)) == sorted_ids(body(canonical))
-    same = {"tool_name", "status", "summary_text"}
-    assert once.model_dump(include=same) == canonical.model_dump(include=same)
-    if canonical.error is not None:
-        assert once.error is not None
-        kept = {"kind", "message", "recovery_hint", "retryable"}
-        assert once.error.model_dump(include=kept) == canonical.error.model_dump(include=kept)
-
-
 def texts(value: JsonValue) -> list[str]:
     """All texts but those of references, which are kept whole."""
     if isinstance(value, dict):
@@ -489,19 +435,3 @@ def texts(value: JsonValue) -> list[str]:
 
 def spelled(canonical: CanonicalResult) -> str:
     return json.dumps(canonical.model_dump(), ensure_ascii=False, separators=(",", ":"))
-
-
-@given(RESULTS, BUDGETS)
-def test_what_is_not_essential_keeps_to_the_budget_and_a_loss_is_flagged_at_the_top(
-    canonical: CanonicalResult, chars: int
-) -> None:
-    once = compact(canonical, chars)
-    if once != canonical:
-        least = spelled(compact(canonical, 0))
-        marks = 17 * spelled(once).count(',"truncated":true') + 40 * spelled(once).count(
-            " omitted "
-        )
-        assert len(spelled(once)) <= len(least) + chars + marks
-    found = body(once)
-    if isinstance(found, dict) and once != canonical:
-        assert found["truncated"] is True or isinstance(found["truncated"], dict | list)

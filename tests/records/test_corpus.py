@@ -98,18 +98,6 @@ def test_the_canonical_json_comes_back_as_it_was(name: str, served: str) -> None
 
 
 @formats
-@served
-def test_no_receipt_and_no_preview_is_beyond_its_budget(name: str, served: str) -> None:
-    for each, output, result in results(name, served):
-        budget = DEFAULT_POLICY.budget_of(each.family, each.output.tool_name)
-        assert 0 < len(each.receipt.text) <= budget.receipt_chars
-        assert each.receipt.omissions == ()
-        slots = slots_of(output, result)
-        texts = [slots[stream.role].text or "" for stream in each.output.streams]
-        assert sum(map(len, texts)) <= budget.preview_chars
-
-
-@formats
 def test_a_failure_is_worded_within_the_budget_of_errors(name: str) -> None:
     bounds = DEFAULT_POLICY.error
     for each in replayed(name):
@@ -126,51 +114,30 @@ def test_a_failure_is_worded_within_the_budget_of_errors(name: str) -> None:
 
 @formats
 @served
-def test_a_result_says_that_it_is_truncated_exactly_when_something_was_omitted(
-    name: str, served: str
-) -> None:
-    for each, _, result in results(name, served):
-        fields = {omission.field for omission in each.projection.omissions} - {"summary_text"}
-        assert any(flags(result)) is bool(fields)
-
-
-@formats
-@served
-def test_every_artifact_index_leads_to_the_whole_stream(name: str, served: str) -> None:
+def test_a_result_keeps_to_its_budget_and_accounts_for_every_byte(name: str, served: str) -> None:
     for each, output, result in results(name, served):
+        budget = DEFAULT_POLICY.budget_of(each.family, each.output.tool_name)
+        assert 0 < len(each.receipt.text) <= budget.receipt_chars
+        assert each.receipt.omissions == ()
+        omissions = each.projection.omissions
+        fields = {omission.field for omission in omissions} - {"summary_text"}
+        assert any(flags(result)) is bool(fields)
         slots = slots_of(output, result)
+        assert sum(len(slots[one.role].text or "") for one in each.output.streams) <= (
+            budget.preview_chars
+        )
         for stream in each.output.streams:
-            path = slots[stream.role].path
-            if path is not None:
-                assert each.publisher.published[path].digest == stream.digest
+            slot = slots[stream.role]
+            shown = shown_bytes(stream, slot.text)
+            missing = omitted(omissions, stream.role, "bytes")
+            assert shown + missing == stream.produced_size
+            assert slot.truncated is (missing > 0)
+            if slot.path is not None:
+                assert each.publisher.published[slot.path].digest == stream.digest
             else:
-                assert shown_bytes(stream, slots[stream.role].text) == stream.size
+                assert shown == stream.size
         for index, artifacts in indices(result):
             assert 0 <= index < len(artifacts)
-
-
-@formats
-@served
-def test_what_is_shown_and_what_is_omitted_make_what_was_given(name: str, served: str) -> None:
-    for each, output, result in results(name, served):
-        slots = slots_of(output, result)
-        for stream in each.output.streams:
-            shown = shown_bytes(stream, slots[stream.role].text)
-            missing = omitted(each.projection.omissions, stream.role, "bytes")
-            assert shown + missing == stream.produced_size
-            assert slots[stream.role].truncated is (missing > 0)
-
-
-@formats
-def test_the_same_log_gives_the_same_bytes_again(name: str) -> None:
-    families = default_families()
-    again = (replay(call, families) for call in recorded_calls(name))
-    for first, second in zip(replayed(name), again, strict=True):
-        assert first.output.to_json() == second.output.to_json()
-        assert first.projection.canonical.to_json() == second.projection.canonical.to_json()
-        assert first.projection.omissions == second.projection.omissions
-        assert first.projection.artifacts == second.projection.artifacts
-        assert first.receipt.to_bytes() == second.receipt.to_bytes()
 
 
 def test_the_table_has_a_line_for_each_format_and_one_for_all() -> None:

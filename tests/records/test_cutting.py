@@ -11,6 +11,7 @@ from tests.records.support import (
     omitted,
     whole,
 )
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -96,7 +97,7 @@ def test_the_notice_of_a_loss_opens_no_empty_line(kept: bytes) -> None:
     )
 
 
-@pytest.mark.parametrize("room", [0, 1, 10, 70, 71, 72, 73, 100, 300])
+@each_case("room", [0, 1, 10, 70, 71, 72, 73, 100, 300])
 def test_a_loss_with_an_endless_unencodable_reason_stays_within_the_room(room: int) -> None:
     shown, _, _ = cut(lossy(b"kept", 5, reason="no space \udce9 " * 1000), room)
     assert len(shown.text or "") <= room

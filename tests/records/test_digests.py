@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     InvalidRecordError,
@@ -38,7 +39,7 @@ def test_a_digest_comes_back_from_its_spelling_and_from_its_digits(data: bytes) 
     assert FIELD.validate_python(digest) == digest
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 from tests.records.support import surfaces, whole
+from tests.support.cases import each_case
 from tests.support.generated import mapped
 
 from tooltrail.records import (
@@ -215,7 +216,7 @@ def test_each_family_has_a_widest_result() -> None:
     assert {name.split()[0] for name in WIDEST} == families
 
 
-@pytest.mark.parametrize("name", WIDEST)
+@each_case("name", WIDEST)
 def test_the_widest_result_of_a_family_loses_nothing_that_must_stay(name: str) -> None:
     family = name.split(maxsplit=1)[0]
     output = CompleteOutput.success("tool", WIDEST[name], "done")

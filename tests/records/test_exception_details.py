@@ -1,6 +1,5 @@
 """What is told of an exception, whatever it says and defines."""
 
-import asyncio
 from types import TracebackType
 from typing import Any, NoReturn, cast
 
@@ -129,20 +128,20 @@ def test_causes_follow_what_python_would_print() -> None:
 
 def test_of_more_causes_the_nearest_are_listed_and_the_others_counted() -> None:
     error = first = ValueError("0")
-    for n in range(1, 20_001):
+    for n in range(1, 5_001):
         error.__cause__ = ValueError(f"{n}")
         error = error.__cause__
     assert related_to(first) == [
         *({"raised": f"ValueError: {n + 1}", "cause_of": [n]} for n in range(MAX_EXCEPTIONS)),
-        f"[{20_000 - MAX_EXCEPTIONS:,} more exceptions]",
+        f"[{5_000 - MAX_EXCEPTIONS:,} more exceptions]",
     ]
 
 
 def test_of_more_members_the_first_are_listed_and_the_others_counted() -> None:
-    group = ExceptionGroup("many", [ValueError(n) for n in range(20_000)])
+    group = ExceptionGroup("many", [ValueError(n) for n in range(5_000)])
     assert related_to(group) == [
         *({"raised": f"ValueError: {n}", "member_of": [0]} for n in range(MAX_EXCEPTIONS)),
-        f"[{20_000 - MAX_EXCEPTIONS:,} more exceptions]",
+        f"[{5_000 - MAX_EXCEPTIONS:,} more exceptions]",
     ]
 
 
@@ -234,59 +233,6 @@ def test_any_exception_is_a_recordable_failure_and_small_where_it_is_projected(
     assert len(receipt.text) <= 4_000
 
 
-def fail(depth: int = 0) -> NoReturn:
-    if depth:
-        fail(depth - 1)
-    raise OSError("disk")
-
-
-def lines_of(frames: list[str]) -> list[str]:
-    """Lines and functions, without the files."""
-    return [frame.rpartition(":")[2] for frame in frames]
-
-
-def test_a_chain_of_causes_that_returns_to_its_beginning_ends_there() -> None:
-    error, cause = ValueError("a"), ValueError("b")
-    error.__cause__, cause.__cause__ = cause, error
-    assert details_of(error_of_exception(error)) == {
-        "exception": "ValueError",
-        "cause_of": [1],
-        "related": [{"raised": "ValueError: b", "cause_of": [0]}],
-    }
-
-
-def test_notes_causes_and_frames_of_what_a_task_raised_are_recorded() -> None:
-    async def child() -> None:
-        try:
-            fail()
-        except OSError as error:
-            wrapped = RuntimeError("cannot save")
-            wrapped.add_note("while saving a.txt")
-            raise wrapped from error
-
-    async def handler() -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(child())
-
-    with pytest.raises(ExceptionGroup) as caught:
-        asyncio.run(handler())
-    details = details_of(error_of_exception(caught.value))
-    start = child.__code__.co_firstlineno
-    assert details["traceback"][-2].endswith(" handler")
-    member, cause = details["related"]
-    assert lines_of(member.pop("traceback")) == [f"{start + 6} child"]
-    assert lines_of(cause.pop("traceback")) == [
-        f"{start + 2} child",
-        f"{fail.__code__.co_firstlineno + 3} fail",
-    ]
-    assert member == {
-        "raised": "RuntimeError: cannot save",
-        "member_of": [0],
-        "notes": ["while saving a.txt"],
-    }
-    assert cause == {"raised": "OSError: disk", "cause_of": [1]}
-
-
 def test_the_members_of_a_cause_and_the_cause_of_a_member_are_recorded_once() -> None:
     member, error, shared = ValueError("member"), KeyError("key"), OSError("shared")
     shared.add_note("told once")
@@ -338,6 +284,12 @@ def linked(draw: st.DrawFn) -> list[BaseException]:
     return every[::-1]
 
 
+def fail(depth: int = 0) -> NoReturn:
+    if depth:
+        fail(depth - 1)
+    raise OSError("disk")
+
+
 def traceback_of(depth: int) -> TracebackType:
     with pytest.raises(OSError) as caught:
         fail(depth)
@@ -386,7 +338,7 @@ def test_a_deeply_nested_group_is_recorded() -> None:
 
 def test_an_exception_in_many_groups_names_only_those_that_are_listed() -> None:
     shared = ValueError("shared")
-    groups = [ExceptionGroup(f"g{n}", [shared]) for n in range(1_500)]
+    groups = [ExceptionGroup(f"g{n}", [shared]) for n in range(1_200)]
     related = related_to(ExceptionGroup("all", groups))
     numbers = [n for one in related[:-1] for n in one["member_of"]]
     assert max(numbers) <= MAX_EXCEPTIONS

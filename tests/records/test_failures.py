@@ -8,7 +8,8 @@ from typing import cast
 import pytest
 from pydantic import JsonValue
 from tests.records.failing import SECRET, details_of
-from tests.records.support import omitted, surfaces
+from tests.records.support import surfaces
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CompleteOutput,
@@ -36,7 +37,7 @@ def in_words(error: ToolError) -> tuple[str, str, JsonValue, str | None, bool]:
     return error.kind, error.message, error.details, error.recovery_hint, error.retryable
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "kind", "message", "retryable"),
     [
         (ValueError("no such column"), FAILED, "ValueError: no such column", False),
@@ -80,7 +81,7 @@ def test_an_exception_has_the_kind_that_its_type_says_beyond_doubt(
     assert told.recovery_hint
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "state"),
     [
         (PermissionError("no"), "error"),
@@ -172,7 +173,7 @@ def test_a_refusal_says_who_refused_and_why() -> None:
     assert CompleteOutput.failure("Bash", told).final_state == "denied"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "similar"),
     [
         ("BASH", ["Bash"]),
@@ -249,7 +250,7 @@ def what_it_holds(told: ToolError) -> str:
     return f"{told.message} {' '.join(map(str, details_of(told).values()))}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "told",
     [
         error_of_exception(ValueError(LONG)),
@@ -276,16 +277,6 @@ def test_a_long_text_is_whole_in_the_complete_output_and_cut_by_the_projection(
     assert len(receipt.text) <= 5_000
     cut = {omission.field for omission in (*projection.omissions, *receipt.omissions)}
     assert "error.details" in cut or "error.message" in cut
-
-
-def test_of_a_long_message_all_that_is_not_shown_is_an_omission() -> None:
-    output = CompleteOutput.failure("Tool", error_of_exception(ValueError("x" * 200_000)))
-    projection, _, _ = surfaces(output, "generic")
-    error = projection.canonical.error
-    assert error is not None
-    # The marker has no x.
-    shown = len("ValueError: ") + error.message.removeprefix("ValueError: ").count("x")
-    assert omitted(projection.omissions, "error.message", "bytes") == 200_012 - shown
 
 
 def test_a_text_of_millions_of_characters_is_kept_whole() -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from hypothesis import given
+from tests.support.cases import each_case
 from tests.support.conversations import json_values
 
 from tooltrail.records import InvalidRecordError, read_json
@@ -17,7 +18,7 @@ def test_any_json_is_read_as_its_value(value: object) -> None:
     assert read_json(text.encode()) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         (" null\n", None),
@@ -33,7 +34,7 @@ def test_what_json_can_say_is_taken(text: str, value: object) -> None:
     assert read_json(text) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "told"),
     [
         ("", "Expecting value"),

@@ -8,6 +8,7 @@ from uuid import RFC_4122, UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import IdFactory, InvalidRecordError, parse_id, short_id
 from tooltrail.records.ids import SHORT_ID_DIGITS, uuid7
@@ -121,7 +122,7 @@ def test_an_id_is_read_in_its_full_spelling(record_id: UUID) -> None:
     assert parse_id(str(record_id).upper()) == record_id
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, JsonValue, model_validator
+from pydantic import BaseModel, JsonValue
 from tests.records.failing import (
     CALL,
     SECRET,
@@ -24,6 +24,7 @@ from tests.records.failing import (
     sleep,
 )
 from tests.records.support import surfaces
+from tests.support.cases import each_case
 from tests.support.outputs import returned
 
 from tooltrail.records import CompleteOutput, ToolCall, ainvoke, invoke
@@ -46,7 +47,7 @@ def test_a_call_that_its_provider_runs_never_reaches_the_handler() -> None:
     assert error.kind == "permission_denied"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "reason"),
     [
         ('{"a": ' + SECRET, "Expecting value: line 1 column 7 (char 6)"),
@@ -112,10 +113,6 @@ def test_a_tool_that_is_not_in_the_table_is_a_recorded_failure(name: str, hint: 
         assert sorted(table) == ["Other", "Tool"]
 
 
-def test_an_empty_table_knows_no_tool() -> None:
-    assert details_of(error_of(run({}))) == {"tool_name": "Tool", "known": []}
-
-
 def test_a_call_that_is_not_to_run_is_refused_before_the_table_is_read() -> None:
     cut_off = ToolCall(tool_name="To", arguments_raw="{", flags=("incomplete",))
     assert error_of(run({}, cut_off)).kind == "truncated_tool_call"
@@ -168,7 +165,7 @@ def careless(arguments: Any) -> object:
     return arguments.path
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("parse", "details"),
     [
         (
@@ -199,7 +196,7 @@ def test_what_a_parser_refuses_is_invalid_input_and_its_faults_are_the_tool_s(
         assert error.details == {"tool_name": "Tool", **details}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "raised",
     [
         ValueError("no such column"),
@@ -230,7 +227,7 @@ class Stop(BaseException):
     """Control flow of a framework."""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raised", "kind"),
     [
         (KeyboardInterrupt(), "interrupted"),
@@ -284,7 +281,7 @@ def undeclared(arguments: dict[str, Any]) -> object:
     return sleep(arguments)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "handler", [sleep, AsyncTool(), AsyncTool().handle, functools.partial(sleep), undeclared]
 )
 def test_a_handler_that_gives_something_to_be_awaited_is_a_failure(
@@ -343,27 +340,6 @@ def test_a_cancellation_that_cannot_be_recorded_goes_on_with_a_note() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         invoke(refusing(KeyboardInterrupt()), CALL, refusing(OSError("disk")))
     assert caught.value.__notes__ == ["not recorded: OSError: disk"]
-
-
-def test_a_secret_in_the_words_of_a_parser_is_in_no_record() -> None:
-    class Login(BaseModel):
-        password: str
-
-        @model_validator(mode="after")
-        def _check(self) -> "Login":
-            raise ValueError(f"password {self.password} is weak")
-
-    call = ToolCall.of("Tool", {"password": SECRET})
-    records = Records()
-    output = invoke(giving(None), call, records, parse=Login.model_validate)
-    assert error_of(output).kind == "invalid_tool_input"
-    assert SECRET not in output.to_json().decode()
-
-
-def test_the_cause_at_the_end_of_a_long_message_is_in_the_complete_output() -> None:
-    output = run(refusing(RuntimeError("x" * 200_000 + "THE CAUSE")))
-    (message,) = output.streams
-    assert message.content == b"RuntimeError: " + b"x" * 200_000 + b"THE CAUSE"
 
 
 values: st.SearchStrategy[object] = st.one_of(

@@ -3,6 +3,7 @@
 from importlib import import_module
 
 import pytest
+from tests.support.cases import each_case
 
 LAZY = [
     "tooltrail.agents",
@@ -16,7 +17,7 @@ LAZY = [
 ]
 
 
-@pytest.mark.parametrize("name", LAZY)
+@each_case("name", LAZY)
 def test_every_export_is_there_and_listed(name: str) -> None:
     package = import_module(name)
     assert package.__all__
@@ -25,7 +26,7 @@ def test_every_export_is_there_and_listed(name: str) -> None:
     assert set(package.__all__) <= set(dir(package))
 
 
-@pytest.mark.parametrize("name", LAZY)
+@each_case("name", LAZY)
 def test_a_name_that_is_not_exported_is_no_attribute(name: str) -> None:
     with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nothing'"):
         _ = import_module(name).nothing

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import MemoryPublisher
+from tests.support.cases import each_case
 
 from tooltrail.records import DEFAULT_POLICY, Cutter, Omission
 
@@ -21,13 +22,13 @@ def omission(**changes: object) -> Omission:
     return Omission.model_validate(fields | changes)
 
 
-@pytest.mark.parametrize("stage", ["capture", "projection", "error", "rendering"])
-@pytest.mark.parametrize("unit", ["bytes", "lines", "chars", "items"])
+@each_case("stage", ["capture", "projection", "error", "rendering"])
+@each_case("unit", ["bytes", "lines", "chars", "items"])
 def test_every_stage_may_leave_out_every_unit(stage: str, unit: str) -> None:
     assert omission(stage=stage, unit=unit).after == 4
 
 
-@pytest.mark.parametrize(
+@each_case(
     "changes",
     [{"after": 10}, {"after": 11}, {"before": 0, "after": 0}, {"after": -1}, {"stage": "taste"},
      {"unit": "pages"}],

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import json
-import re
 from typing import Any, cast
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import surfaces
+from tests.support.cases import each_case
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
 
@@ -90,17 +90,20 @@ def numbers(document: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     return [path] if isinstance(document, int) and path != ("version",) else []
 
 
-@pytest.mark.parametrize("path", numbers(json.loads(DEFAULT_POLICY.to_json())), ids=".".join)
-def test_every_number_changes_the_digest(path: tuple[str, ...]) -> None:
-    document = json.loads(DEFAULT_POLICY.to_json())
-    for budget in document["families"].values():
-        budget["receipt_chars"] += 1  # so that a longer preview fits, too
-    before = load_policy(document, FAMILIES).digest
-    place = document
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] += 1 if path[-1] in {"preview_chars", "receipt_chars"} else -1
-    assert load_policy(document, FAMILIES).digest != before
+def test_every_number_changes_the_digest() -> None:
+    paths = numbers(json.loads(DEFAULT_POLICY.to_json()))
+    digests: set[str] = set()
+    for *path, last in [("stream_bytes",), *paths]:
+        document = json.loads(DEFAULT_POLICY.to_json())
+        for budget in document["families"].values():
+            budget["receipt_chars"] += 1  # so that a longer preview fits, too
+        place = document
+        for key in path:
+            place = place[key]
+        if last != "stream_bytes":
+            place[last] += 1 if last in {"preview_chars", "receipt_chars"} else -1
+        digests.add(load_policy(document, FAMILIES).digest)
+    assert len(digests) == 1 + len(paths)
 
 
 def test_a_changed_copy_does_not_keep_what_was_computed_of_its_original() -> None:
@@ -129,13 +132,6 @@ def test_a_capture_keeps_four_bytes_for_each_character_of_the_largest_preview(
     ).for_tool("Bash", preview_chars=tool)
     rest = [b.preview_chars for n, b in policy.families.items() if n not in ("command", "generic")]
     assert policy.edge_bytes == 4 * (4_096 + max(command, other, min(tool, 256_000), *rest, 0))
-
-
-def test_the_settings_of_a_policy_cannot_be_set() -> None:
-    policy = DEFAULT_POLICY.for_tool("x", max_items=3)
-    for name in ("stream_bytes", "families", "tools"):
-        with pytest.raises(ValidationError, match=re.escape("frozen")):
-            setattr(policy, name, 1)
 
 
 def test_one_tool_has_its_own_limit_of_a_stream_and_bounds_of_errors() -> None:
@@ -190,7 +186,7 @@ def test_a_single_call_has_budgets_of_its_own() -> None:
     assert long.policy_digest == policy.digest != DEFAULT_POLICY.digest
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "sentence"),
     [
         ("stream_bytes = ", "not TOML"),
@@ -282,7 +278,7 @@ def test_a_stored_policy_may_give_a_tool_to_a_family_that_is_gone() -> None:
     assert stored_policy(policy.to_json(), FAMILIES).digest == policy.digest
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"version":2}', "no JSON", '{"families":{"x":1}}'])
+@each_case("text", ["[]", "{}", '{"version":2}', "no JSON", '{"families":{"x":1}}'])
 def test_what_is_no_stored_policy_is_refused(text: str) -> None:
     with pytest.raises(InvalidRecordError):
         stored_policy(text, FAMILIES)

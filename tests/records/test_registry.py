@@ -1,6 +1,7 @@
 """Every tool is served by one family."""
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     Family,
@@ -54,12 +55,12 @@ TOOLS = {
 """Names of tools by the family that serves them."""
 
 
-@pytest.mark.parametrize("name", [family.name for family in BUILT_IN])
+@each_case("name", [family.name for family in BUILT_IN])
 def test_tools_are_served_by_the_family_of_their_kind(name: str) -> None:
     assert {default_families().of_tool(tool).name for tool in TOOLS[name].split()} == {name}
 
 
-@pytest.mark.parametrize("tool", ["mcp__github__search", "BASH", "", "Bash ", "no such tool"])
+@each_case("tool", ["mcp__github__search", "BASH", "", "Bash ", "no such tool"])
 def test_every_other_tool_belongs_to_the_generic_family(tool: str) -> None:
     assert default_families().of_tool(tool) is generic.FAMILY
 

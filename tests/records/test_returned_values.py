@@ -3,7 +3,6 @@
 import asyncio
 import math
 
-import pytest
 from tests.records.failing import (
     CALL,
     SECRET,
@@ -13,6 +12,7 @@ from tests.records.failing import (
     giving,
     run,
 )
+from tests.support.cases import each_case
 from tests.support.outputs import returned
 
 from tooltrail.records import (
@@ -34,7 +34,7 @@ COMMAND = CommandOutput(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "output"),
     [
         ("text", returned("Tool", "text")),
@@ -62,7 +62,7 @@ def test_what_a_handler_returns_is_its_complete_output(
     assert asyncio.run(ainvoke(awaited(giving(value)), CALL, Records())) == output
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "reason", "kind"),
     [
         (object(), "it is of type object", "object"),

@@ -1,9 +1,9 @@
 """How a room is shared by previews, and for how many entries of a list there is room."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.records.support import MARKER, MemoryPublisher, lossy, whole
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -18,7 +18,7 @@ CUTTER = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
 SMALL = Budget(preview_chars=1000, receipt_chars=100_000, max_items=9)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sizes", "total", "parts"),
     [
         ([], 100, []),
@@ -56,7 +56,7 @@ def texts(*sizes: int) -> list[list[StreamRecord | None]]:
     return [[whole(b"x" * size, f"s{n}"), None] for n, size in enumerate(sizes)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sizes", "most", "count"),
     [
         ([], 9, 0),

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from tests.support.effort import times
 from tests.support.shown_streams import shown_of_value
 
 from tooltrail.records.canonical_json import encode, encode_text
@@ -36,6 +37,7 @@ def test_any_value_is_bounded_json_that_counts_what_is_gone(value: JsonValue, ro
         assert encode(shortened.value) == encode(value)
 
 
+@settings(max_examples=times(10))
 @given(st.dictionaries(st.text(min_size=1, max_size=9), values, max_size=12))
 def test_all_names_of_the_top_level_stay_where_they_fit(value: dict[str, JsonValue]) -> None:
     room = 2 + sum(len(encode_text({name: 0})) + LEAST_CHARS for name in value)

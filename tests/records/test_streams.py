@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import whole
+from tests.support.cases import each_case
 from tests.support.outputs import returned
 
 from tooltrail.records import (
@@ -32,7 +33,7 @@ def fields(**changes: object) -> dict[str, object]:
     } | changes
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "count"),
     [(b"", 0), (b"\n", 1), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2), (b"a\r\nb\r", 2)],
 )
@@ -53,7 +54,7 @@ def test_a_stream_from_bytes_is_all_there(data: bytes) -> None:
     assert stream.loss_reason is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "message"),
     [
         ({"head": b"abcd", "tail": b"def"}, "longer than the stream"),
@@ -79,7 +80,7 @@ def test_a_record_that_contradicts_itself_is_refused(
         StreamRecord.model_validate(fields(**changes))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "changes",
     [
         {},

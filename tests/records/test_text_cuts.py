@@ -5,6 +5,7 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records._text_cuts import cut_after, cut_before, shorten
 
@@ -129,9 +130,7 @@ def test_a_shortened_text_is_whole_or_ends_with_an_ellipsis_after_a_unit(
         assert short[:-1] in set(itertools.accumulate(units, initial=""))
 
 
-@pytest.mark.parametrize(
-    ("limit", "short"), [(-3, ""), (0, ""), (1, "\u2026"), (2, "a\u2026"), (3, "abc")]
-)
+@each_case(("limit", "short"), [(-3, ""), (0, ""), (1, "\u2026"), (2, "a\u2026"), (3, "abc")])
 def test_a_text_is_shortened_into_the_smallest_limits(limit: int, short: str) -> None:
     assert shorten("abc", limit) == short
     assert shorten("", limit) == ""

@@ -1,13 +1,13 @@
 """The one estimate of tokens: UTF-8 bytes / 4, rounded up."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import estimate_tokens
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "tokens"),
     [
         ("", 0),

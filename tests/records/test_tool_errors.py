@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from pydantic import JsonValue, ValidationError
 from tests.records.odd_values import Half, Loud, Silent, StrKind, anything, wrapped
+from tests.support.cases import each_case
 
 from tooltrail.records import CompleteOutput, ErrorKind, ToolError, canonical_json
 from tooltrail.records._error_text import type_name
@@ -18,9 +19,9 @@ from tooltrail.records._error_text import type_name
 KINDS = [value for name, value in vars(ErrorKind).items() if name.isupper()]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "a", "patch_failed", "http_404", "k" * 64])
-def test_every_listed_kind_and_any_snake_case_word_is_a_kind(kind: str) -> None:
-    assert ToolError(kind=kind, message="it failed").kind == kind
+def test_every_listed_kind_and_any_snake_case_word_is_a_kind() -> None:
+    for kind in (*KINDS, "a", "patch_failed", "http_404", "k" * 64):
+        assert ToolError(kind=kind, message="it failed").kind == kind
 
 
 SPECIFIED = """
@@ -41,9 +42,7 @@ def test_all_kinds_of_the_specification_are_listed_in_its_order() -> None:
     assert [name.lower() for name in names] == KINDS
 
 
-@pytest.mark.parametrize(
-    "kind", ["", "Not_snake", "with space", "1st", "_x", "k" * 65, "a\n", "a-b"]
-)
+@each_case("kind", ["", "Not_snake", "with space", "1st", "_x", "k" * 65, "a\n", "a-b"])
 def test_anything_else_is_no_kind(kind: str) -> None:
     with pytest.raises(ValidationError):
         ToolError(kind=kind, message="it failed")
@@ -141,7 +140,7 @@ NO_JSON: dict[str, tuple[Any, JsonValue]] = {
 }
 
 
-@pytest.mark.parametrize(("details", "kept"), NO_JSON.values(), ids=NO_JSON)
+@each_case(("details", "kept"), NO_JSON.values(), ids=NO_JSON)
 def test_only_what_json_cannot_hold_is_replaced_by_a_text(details: Any, kept: JsonValue) -> None:
     assert recorded({"before": "whole", "here": details, "after": [1, None]}) == {
         "before": "whole",
@@ -188,15 +187,15 @@ def test_a_part_that_contains_itself_is_noted_and_its_other_members_stay() -> No
 def test_a_part_that_stands_in_two_places_is_kept_in_both() -> None:
     part, text = {"n": [1]}, "x" * 10_000
     assert recorded([part, part, text, text]) == [{"n": [1]}, {"n": [1]}, text, text]
-    rows = [(1, 2)] * 50_000
-    assert recorded(rows) == [[1, 2]] * 50_000
+    rows = [(1, 2)] * 5_000
+    assert recorded(rows) == [[1, 2]] * 5_000
 
 
 def test_parts_that_double_without_an_end_are_bounded() -> None:
     details: list[Any] = ["the innermost"]
     for _ in range(200):
         details = [details, details]
-    text = str(recorded(details))
+    text = str(ToolError.model_validate({"kind": "x", "message": "m", "details": details}).details)
     assert "the innermost" in text
     assert "[... 2 items omitted ...]" in text
     assert len(text) < 20_000_000

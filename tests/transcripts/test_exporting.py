@@ -24,7 +24,6 @@ from tooltrail.records import (
 )
 from tooltrail.store import Store
 from tooltrail.transcripts import (
-    FORMATS,
     Transcript,
     conversation_of,
     export_transcript,
@@ -196,19 +195,6 @@ def test_a_session_ends_where_it_is_told_to(recorded: Store) -> None:
         until(transcript, str(transcript.session.id)[:4])
 
 
-def test_an_export_can_be_made_to_fit(store: Store) -> None:
-    with store.open_session() as session:
-        for _ in range(3):
-            run_command(session, b"line\n" * 3_000)
-    transcript = load_transcript(store.reader, "@last")
-    writer = provider_writer("openai", ExportPolicy(ids="synthesise"))
-    size = len("".join(writer(transcript)))
-    fitted = fit(transcript, size // 8, writer)
-    assert fitted.token_count < size // 4
-    document: dict[str, Any] = json.loads("".join(writer(fitted.transcript)))
-    assert request_problems("openai", document) == []
-
-
 def test_payloads_are_printed_byte_for_byte(store: Store) -> None:
     with store.open_session() as session:
         say(session, "user", "no payload")
@@ -219,15 +205,6 @@ def test_payloads_are_printed_byte_for_byte(store: Store) -> None:
     assert (first["seq"], first["payload"]) == (2, '{"a" : 1}\n')
     assert (second["role"], second["payload_base64"]) == ("assistant", "/wA=")
     assert list(write_payloads(load_transcript(store.reader, "@last"))) == []
-
-
-def test_formats_for_people_show_a_message_with_calls_by_its_text(store: Store) -> None:
-    call = CallBlock(call=ToolCall.of("f", {}, call_id="x"))
-    with store.open_session() as session:
-        blocks = (TextBlock(text="I look"), call)
-        session.message(Message(role="assistant", blocks=blocks))
-    text = "".join(FORMATS["text"](load_transcript(store.reader, "@last")))
-    assert "  I look\n" in text
 
 
 def test_a_compacted_result_is_in_the_report_and_refused_by_a_strict_export(

@@ -58,11 +58,6 @@ def test_a_small_conversation_is_printed_as_the_golden_document_says(style: str)
     assert document(SMALL, style) == golden
 
 
-@pytest.mark.parametrize("style", SUFFIXES)
-def test_the_same_conversation_gives_the_same_document(style: str) -> None:
-    assert document(SMALL, style) == document(replace(SMALL), style)
-
-
 def test_an_open_session_without_a_title_has_its_id_and_no_end() -> None:
     bare = Transcript(replace(SESSION, title=None, closed_at=None, parent_id=None), ())
     assert document(bare, "text") == f"Session {SESSION.id}, opened 2026-01-02 03:04:05Z\n"

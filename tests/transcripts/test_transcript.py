@@ -58,12 +58,6 @@ def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: 
     assert running.receipt is None
 
 
-def test_an_empty_session_is_an_empty_conversation(store: Store) -> None:
-    session = store.open_session()
-    transcript = load_transcript(store.reader, "@last")
-    assert (transcript.session.id, transcript.entries) == (session.id, ())
-
-
 def test_a_session_is_named_as_everywhere(store: Store) -> None:
     with pytest.raises(NotFoundError, match="the store has no session yet"):
         load_transcript(store.reader, "@last")

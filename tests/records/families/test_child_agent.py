@@ -5,15 +5,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.records.support import (
-    MARKER,
-    artifact_path,
     golden,
-    lossy,
-    omitted,
     result_of,
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -107,7 +104,7 @@ def test_the_summary_says_which_agent_and_how_far_it_is() -> None:
     assert run(RUNNING)[0].canonical.summary_text == "agent agent_7 running"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"agent_id": ""},
@@ -121,43 +118,3 @@ def test_the_summary_says_which_agent_and_how_far_it_is() -> None:
 def test_an_agent_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         ChildAgentOutput.model_validate({"agent_id": "agent_7", "status": "running", **fields})
-
-
-def test_a_long_report_is_cut_published_counted_and_flagged() -> None:
-    report = b"a line of the report\n" * 4000
-    projection, receipt = run(reported(report))
-    result = result_of(projection)
-    path = artifact_path(whole(report, "report"))
-    assert result["report_truncated"] is True
-    assert result["report_artifact"] == 0
-    assert result["artifacts"] == [{"path": path}]
-    assert 19_000 < len(result["report_preview"]) <= 20_000
-    match = MARKER.search(result["report_preview"])
-    assert match is not None
-    assert match["path"] == path
-    shown = int(match["first"]) + int(match["last"])
-    assert omitted(projection.omissions, "report", "lines") == 4000 - shown
-    assert omitted(projection.omissions, "report", "bytes") == 21 * (4000 - shown)
-    assert [role for role, _ in projection.artifacts] == ["report"]
-    assert receipt.text.endswith(f"\n\nArtifacts:\n{path} (report)\n")
-
-
-def test_a_report_that_lost_bytes_is_flagged() -> None:
-    projection, receipt = run(reported(lossy(b"kept\n", 95, "report")))
-    assert result_of(projection)["report_truncated"] is True
-    assert omitted(projection.omissions, "report", "bytes") == 95
-    assert "the last 95 bytes were not kept: the spool is full]" in receipt.text
-
-
-def test_a_report_that_is_no_text_is_named_by_its_encoding() -> None:
-    result = result_of(run(reported("caf\u00e9 au lait".encode("latin-1")))[0])
-    assert result["report_encoding"] == "utf-8-escaped"
-    assert result["report_preview"] == "caf\\xe9 au lait"
-
-
-@pytest.mark.parametrize("field", ["agent_id", "child_session_id"])
-@pytest.mark.parametrize("name", ["a\nTask: b", "a  b", "a\u2028b"])
-def test_names_that_could_pass_for_other_lines_are_refused(field: str, name: str) -> None:
-    known = {"agent_id": "a", "status": "failed"}
-    with pytest.raises(ValidationError, match="an identifier must not hold"):
-        ChildAgentOutput.model_validate({**known, field: name})

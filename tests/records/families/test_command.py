@@ -16,6 +16,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -59,7 +60,7 @@ JSON = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("command_success", command(b"src/a.py\nsrc/b.py\n"), None),
@@ -97,7 +98,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     assert receipt.to_bytes() == golden(name).encode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "summary"),
     [
         ({"exit_status": 0}, "command exited with status 0"),
@@ -121,7 +122,7 @@ def test_the_summary_says_how_the_command_ended(fields: dict[str, Any], summary:
     assert projection.canonical.tool_name == "ExecCommand"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("timeout_ms", "seconds"),
     [(1, "0.001"), (100, "0.1"), (1000, "1"), (12_345, "12.345"), (10**9, "1000000")],
 )
@@ -130,7 +131,7 @@ def test_a_timeout_is_spelled_in_seconds_exactly(timeout_ms: int, seconds: str) 
     assert receipt.text == f"Process timed out after {seconds} s\n"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"exit_status": 0, "signal": 9},
@@ -168,11 +169,6 @@ def test_a_timeout_that_was_not_reached_is_left_out() -> None:
     assert "timeout_ms" not in result_of(run(command(timeout_ms=5000))[0])
     reached = command(signal=9, timed_out=True, timeout_ms=5000)
     assert result_of(run(reached)[0])["timeout_ms"] == 5000
-
-
-def test_a_killed_command_has_no_exit_status_and_says_so() -> None:
-    result = result_of(run(command(signal=9))[0])
-    assert (result["exit_status"], result["signal"]) == (None, 9)
 
 
 @pytest.mark.parametrize(("size", "published"), [(32_000, False), (32_001, True)])
@@ -213,16 +209,6 @@ def test_both_streams_have_their_own_artifact_and_flags() -> None:
     assert len(receipt.text) <= 34_000
 
 
-def test_equal_streams_have_equal_paths_and_different_indices() -> None:
-    same = b"same line\n" * 9000
-    projection, receipt = run(command(same, same))
-    result = result_of(projection)
-    assert (result["stdout_artifact"], result["stderr_artifact"]) == (0, 1)
-    assert result["artifacts"][0] == result["artifacts"][1]
-    path = result["artifacts"][0]["path"]
-    assert receipt.text.endswith(f"\n{path} (stdout)\n{path} (stderr)\n")
-
-
 def test_a_quiet_stream_leaves_its_share_to_the_other() -> None:
     projection, _ = run(command(b"line of output\n" * 9000, b"one warning\n"))
     result = result_of(projection)
@@ -257,25 +243,6 @@ def test_a_loss_and_a_cut_are_counted_by_their_own_stage() -> None:
     assert by_stage == {"capture": 500, "projection": number(match["bytes"])}
 
 
-def test_bytes_that_are_no_text_are_named_by_their_encoding() -> None:
-    result = result_of(run(command("caf\u00e9 au lait".encode("latin-1"), b"\0\1"))[0])
-    assert result["stdout_encoding"] == "utf-8-escaped"
-    assert result["stdout_preview"] == "caf\\xe9 au lait"
-    assert result["stderr_encoding"] == "binary"
-    assert result["stderr_truncated"] is True
-    assert "stdout_encoding" not in result_of(run(command(b"plain"))[0])
-
-
-def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
-    data = json.dumps({"rows": [{"id": n, "name": f"row {n}"} for n in range(9000)]}).encode()
-    projection, receipt = run(command(data))
-    assert result_of(projection)["truncated"] is True
-    preview = result_of(projection)["stdout_preview"]
-    assert preview.startswith('{"rows": [{"id": 0')
-    assert f"stdout:\n{preview}\n[the JSON above is incomplete]\n\nArtifacts:" in receipt.text
-    assert len(receipt.text) <= 34_000
-
-
 def test_a_cut_log_in_brackets_is_not_called_json() -> None:
     _, receipt = run(command(b"[INFO] started\n" * 9000))
     assert "JSON" not in receipt.text
@@ -290,14 +257,7 @@ def test_json_is_indented_up_to_the_budget_of_the_previews() -> None:
         assert ("stdout:\n[\n" in receipt.text) is indented
 
 
-def test_json_on_stdout_does_not_push_stderr_over_the_budget() -> None:
-    rows = json.dumps(list(range(2000)), separators=(",", ":")).encode()
-    _, receipt = run(command(rows, b"x" * 20_000))
-    assert len(receipt.text) <= 34_000
-    assert "\nstderr:\n" + "x" * 20_000 in receipt.text
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("line", "preview", "char_count", "raw"),
     [
         ("ls -l", "ls -l", 5, b"ls -l"),
@@ -355,7 +315,7 @@ def test_a_folder_is_repeated_up_to_the_longest_path_and_counted_beyond(length: 
     assert len(projection.canonical.to_json()) < 5000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("number_", "name"),
     [
         (1, "SIGHUP"),

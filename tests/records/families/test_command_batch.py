@@ -17,6 +17,7 @@ from tests.records.batches import (
 )
 from tests.records.hidden import hidden_of
 from tests.records.support import artifact_path, golden, lossy, omitted, result_of, surfaces, whole
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -155,7 +156,7 @@ def test_items_that_did_not_run_say_why() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"status": "completed"},
@@ -188,19 +189,6 @@ def test_what_was_lost_of_the_order_of_an_item_is_counted_shown_or_not(
     projection, _ = run(batch(skipped("a"), item), policy)
     lost = [o for o in projection.omissions if o.field == "2.order" and o.unit == "bytes"]
     assert [(o.stage, o.before - o.after) for o in lost] == [("capture", 9)]
-
-
-def test_no_more_items_are_shown_than_their_previews_have_room_for() -> None:
-    policy = policy_with(
-        command_batch={"preview_chars": 1000, "receipt_chars": 80_000, "max_items": 64}
-    )
-    output = batch(*(ran(n, "ls", b"a line of text\n" * 500) for n in range(1, 65)))
-    projection, _ = run(output, policy)
-    reasons = {o.reason for o in projection.omissions if o.field == "items"}
-    assert reasons == {"no room for more than 2 items"}
-    previews = [item["result"]["stdout_preview"] for item in result_of(projection)["items"]]
-    assert len(previews) == 2
-    assert all(len(text) <= 500 and "[output truncated: " in text for text in previews)
 
 
 def test_artifacts_stand_inside_the_result_of_their_item() -> None:
@@ -262,17 +250,6 @@ def test_each_stream_of_a_small_budget_says_something() -> None:
         assert text.endswith("line of output\n")
 
 
-def test_a_loss_leaves_room_for_the_line_that_tells_of_it() -> None:
-    stream = lossy(b"kept\n", 9, "1.combined")
-    result = CommandOutput(combined=stream, exit_status=0)
-    item = BatchItem(cmd="a", status="completed", result=result)
-    projection, _ = run(batch(item, ran(2, "b", b"x" * 90_000)))
-    assert result_of(projection)["items"][0]["result"]["combined_output_preview"] == (
-        "kept\n[output incomplete: the last 9 bytes were not kept: the spool is full]\n"
-    )
-    assert omitted(projection.omissions, "1.combined", "bytes") == 9
-
-
 def test_what_is_cut_of_an_item_is_named_by_its_place() -> None:
     item = ran(2, "x" * 241, command="y" * 300, cwd="/" * 5000)
     projection, _ = run(batch(failed("a", "m" * 701), item))
@@ -303,13 +280,6 @@ def test_a_command_cannot_pass_for_another_item() -> None:
     )
 
 
-def test_json_of_each_item_is_laid_out_and_cut_json_is_said_to_be_incomplete() -> None:
-    rows = b'{"rows": [' + b'{"id": 1}, ' * 9000
-    _, receipt = run(batch(ran(1, "a", b'{"a":1}'), ran(2, "b", rows)))
-    assert '\n[1] a    exit=0\nstdout:\n{\n  "a": 1\n}\n\n[2] b' in receipt.text
-    assert "\n[the JSON above is incomplete]\n" in receipt.text
-
-
 def test_items_beyond_the_maximum_are_counted_and_listed() -> None:
     output = batch(*(ran(n, "ls", b"x" * n) for n in range(1, 40)))
     projection, receipt, publisher = surfaces(
@@ -331,18 +301,3 @@ def test_items_beyond_the_maximum_are_counted_and_listed() -> None:
     assert (
         f"[7 further items are not shown: 7 completed; listed in {reference.path}]" in receipt.text
     )
-
-
-def test_a_hidden_item_that_lost_bytes_says_so() -> None:
-    result = CommandOutput(combined=lossy(b"abc", 7, "2.combined"), exit_status=0)
-    hidden = BatchItem(cmd="b", status="completed", result=result)
-    projection, _ = run(batch(skipped("a"), hidden), ONE)
-    assert omitted(projection.omissions, "2.combined", "bytes") == 7
-    assert omitted(projection.omissions, "items", "bytes") == 3
-
-
-def test_the_number_of_items_that_are_shown_has_a_bound() -> None:
-    policy = policy_with().for_tool("ExecCommandBatch", max_items=1000)
-    projection, receipt = run(batch(*(failed("x" * 300, "m" * 900) for _ in range(70))), policy)
-    assert len(result_of(projection)["items"]) == 64
-    assert receipt.omissions == ()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
-from tests.support.policies import policy_with
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CommandOutput,
@@ -22,8 +22,6 @@ from tooltrail.records import (
 )
 
 HANDLE = TaskHandle(task_id="task_123", kind="command_task", status="running")
-SMALL = policy_with(command={"preview_chars": 1000, "receipt_chars": 3000})
-WIDE = "\u6f22" * 300
 
 
 def combined(data: bytes | StreamRecord = b"", **fields: Any) -> CommandOutput:
@@ -44,7 +42,7 @@ def run(output: FamilyOutput, policy: Policy | None = None) -> tuple[Projection,
     return projection, receipt
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("command_promoted", promoted(b"Starting server on :3000\n", command="npm start"), None),
@@ -120,17 +118,12 @@ def test_a_combined_stream_that_is_cut_has_its_artifact() -> None:
     assert [role for role, _ in projection.artifacts] == ["combined"]
 
 
-def test_a_combined_stream_that_is_no_text_says_how_it_is_shown() -> None:
-    result = result_of(run(combined(b"\0\1\2"))[0])
-    assert result["combined_output_encoding"] == "binary"
-
-
 def test_lists_show_how_a_command_with_a_combined_stream_ended() -> None:
     assert combined(exit_status=3).facts() == (3, None, False)
     assert promoted().facts() == (None, None, None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "roles",
     [
         (),
@@ -173,24 +166,6 @@ def test_a_promoted_command_that_was_silent_has_no_spare_field() -> None:
     }
 
 
-def test_the_initial_output_is_cut_within_the_budget_of_the_family() -> None:
-    data = b"line of output\n" * 9000
-    projection, receipt = run(promoted(data))
-    result = result_of(projection)
-    assert result["initial_output_truncated"] is result["truncated"] is True
-    assert result["artifacts"] == [{"path": artifact_path(whole(data))}]
-    assert result["initial_output_artifact"] == 0
-    assert len(result["initial_output_preview"]) <= 32_000
-    assert omitted(projection.omissions, "initial_output", "bytes") > 0
-    assert len(receipt.text) <= 34_000
-
-
-def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
-    data = b'{"rows": [' + b'{"id": 1}, ' * 9000
-    for output in (promoted(data), combined(data)):
-        assert "\n[the JSON above is incomplete]\n" in run(output)[1].text
-
-
 def test_a_command_that_was_running_already_has_no_spare_field_but_an_unknown_status() -> None:
     output = RunningCommand(task_handle=TaskHandle(task_id="t", kind="k"))
     assert result_of(run(output)[0]) == {
@@ -209,12 +184,6 @@ def test_a_command_that_was_running_already_is_repeated_bounded() -> None:
     assert result["truncated"] is True
     assert omitted(projection.omissions, "command", "chars") == 2
     assert omitted(projection.omissions, "summary", "chars") == 2
-
-
-@pytest.mark.parametrize("task_id", ["", "x" * 257, "t\nOutput:", "a  b", " a"])
-def test_a_handle_that_could_not_be_said_again_is_refused(task_id: str) -> None:
-    with pytest.raises(ValidationError):
-        TaskHandle(task_id=task_id, kind="command_task")
 
 
 def test_a_task_is_named_in_the_receipt_as_the_tool_named_it() -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from tests.records.identifiers import identifiers
 from tests.records.support import whole
+from tests.support.cases import each_case
 
 from tooltrail.records._model import Record
 from tooltrail.records.families._shared import (
@@ -42,7 +43,7 @@ def test_an_entry_has_the_fields_of_its_output_but_no_stream_and_no_none() -> No
     assert entry(output, {"spare"}, name="cut", size=1) == {"name": "cut", "size": 1, "spare": None}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "task_1",
@@ -58,7 +59,7 @@ def test_an_identifier_is_kept_as_the_tool_gave_it(name: str) -> None:
     assert IDENTIFIER.validate_python(name) == name == one_line(name)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "",
@@ -105,7 +106,7 @@ def test_an_identifier_that_is_taken_is_what_a_receipt_prints(name: str) -> None
 LISTED = [{"path": "a.zst"}, {"path": "b.zst"}]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("count", "index", "detail", "lines"),
     [
         (0, 1, "", []),

@@ -6,15 +6,14 @@ import pytest
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import (
-    MARKER,
     artifact_path,
     golden,
     lossy,
-    number,
     omitted,
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -58,7 +57,7 @@ def result_of(output: FileMutationOutput, policy: Policy | None = None) -> dict[
     return result
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         (
@@ -132,14 +131,6 @@ def test_the_canonical_result_has_each_file_with_its_hunks_and_its_diff() -> Non
     }
 
 
-def test_a_result_without_files_has_no_spare_field() -> None:
-    assert result_of(mutation()) == {
-        "changed_files": [],
-        "changed_paths": [],
-        "changed_file_count": 0,
-    }
-
-
 def test_diagnostics_are_repeated_and_counted() -> None:
     result = result_of(mutation(change(), diagnostics=("first", " ")))
     assert result["diagnostics"] == ["first", "(no message)"]
@@ -168,15 +159,6 @@ def test_a_cut_diff_shows_both_ends_and_counts_the_rest() -> None:
     assert omitted(projection.omissions, "diff.0", "bytes") == 5 * (400 - shown)
 
 
-def test_one_huge_line_of_a_diff_is_cut_in_characters() -> None:
-    (file,) = result_of(mutation(change(diff=diff_of(b"+" * 5000))), SMALL)["changed_files"]
-    match = MARKER.search(file["diff_preview"])
-    assert match is not None
-    assert match["first_unit"] == "characters"
-    assert len(file["diff_preview"]) <= 1000
-    assert sum(number(match[name]) for name in ("first", "last", "bytes")) == 5000
-
-
 def test_a_long_path_keeps_its_end_and_is_counted() -> None:
     path = "/data/" + "d" * 300 + "/name.py"
     projection, receipt = run(mutation(change(path)))
@@ -194,7 +176,7 @@ def test_both_paths_of_a_move_are_counted_by_themselves() -> None:
     assert omitted(projection.omissions, "changed_files[1].from_path", "chars") == 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "shown"),
     [
         ("x\nM secret.py", "x\\nM secret.py"),
@@ -210,12 +192,6 @@ def test_a_path_stays_on_its_line(path: str, shown: str) -> None:
     projection, receipt = run(mutation(change(path)))
     assert receipt.text == f"Success. Updated the following files:\nM {shown}\n"
     assert projection.omissions == ()
-
-
-def test_a_long_path_is_not_cut_inside_a_character() -> None:
-    path = "x" * 100 + "e\u0301" * 120
-    (shown,) = result_of(mutation(change(path)))["changed_paths"]
-    assert shown == "\u2026" + "e\u0301" * 119
 
 
 def test_hunks_beyond_the_budget_are_counted() -> None:
@@ -273,20 +249,6 @@ def test_diagnostics_and_hunks_beyond_the_budget_are_listed_too() -> None:
         f"[1 further diagnostic is not shown; listed in {reference.path}]\n\n"
         f"Artifacts:\n{reference.path} (hidden)\n"
     )
-
-
-def test_no_more_files_are_shown_than_their_diffs_have_room_for() -> None:
-    policy = policy_with(
-        file_mutation={"preview_chars": 1000, "receipt_chars": 250_000, "max_items": 256}
-    )
-    files = [change(f"f{n}", diff=diff_of(LONG, n)) for n in range(256)]
-    projection, _ = run(mutation(*files), policy)
-    reasons = {o.reason for o in projection.omissions if o.field == "changed_files"}
-    assert reasons == {"no room for more than 2 items"}
-    result = result_of(mutation(*files), policy)
-    previews = [file["diff_preview"] for file in result["changed_files"]]
-    assert len(previews) == 2
-    assert all(len(text) <= 500 and MARKER.search(text) for text in previews)
 
 
 def test_one_hidden_file_is_named_in_the_singular() -> None:

@@ -1,6 +1,5 @@
 """Files that were read: the receipt is the content, as it is."""
 
-import json
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -51,7 +51,7 @@ def result_of(output: FileReadOutput, policy: Policy | None = None) -> dict[str,
     return result
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("file_read_whole", read(b"import os\n\nprint(os.name)\n"), None),
@@ -98,13 +98,6 @@ def test_json_is_shown_as_the_file_has_it() -> None:
     assert run(read(text.encode()))[1].text == text
 
 
-def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
-    output = read(json.dumps([*range(2000)]).encode())
-    preview = result_of(output, SMALL)["content_preview"]
-    assert preview.startswith("[0, 1, 2")
-    assert f"{preview}\n[the JSON above is incomplete]\n\nArtifacts:" in run(output, SMALL)[1].text
-
-
 def test_whole_json_of_a_file_with_a_long_path_is_not_called_incomplete() -> None:
     output = read(b'{"a":1}\n', path="d/" * 200)
     assert run(output)[1].text == '{"a":1}\n'
@@ -122,14 +115,6 @@ def test_a_file_is_shown_up_to_twenty_thousand_characters(size: int, *, cut: boo
     missing = number(match["bytes"]) if match else 0
     assert omitted(projection.omissions, "content", "bytes") == missing
     assert (missing > 0) is cut
-
-
-def test_bytes_that_are_no_text_are_named_by_their_encoding() -> None:
-    assert result_of(read("caf\u00e9 au lait".encode("latin-1")))["content_encoding"] == (
-        "utf-8-escaped"
-    )
-    binary = result_of(read(b"\0\1"))
-    assert (binary["content_encoding"], binary["truncated"]) == ("binary", True)
 
 
 def test_the_size_is_what_was_read_though_not_all_was_kept() -> None:

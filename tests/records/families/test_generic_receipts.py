@@ -3,8 +3,8 @@
 A stream that its capture cut stands for every cut, since its notice has no marker in the middle.
 """
 
-import pytest
 from tests.records.support import golden, lossy, surfaces, whole
+from tests.support.cases import each_case
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
 
@@ -23,7 +23,7 @@ def only_structured(stream: StreamRecord) -> CompleteOutput:
     return CompleteOutput.success("tool", GenericOutput(structured=stream))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output"),
     [
         ("generic_said_in_text", returned("tool", '{"rows":2}', structured={"rows": 2})),

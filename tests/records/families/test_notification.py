@@ -61,11 +61,6 @@ def test_a_long_channel_is_cut_and_counted_and_an_identifier_is_kept_whole() -> 
     assert receipt.text == f"Notification delivered: {'c' * 239}\u2026 ({'n' * 256})\n"
 
 
-def test_a_channel_of_the_longest_length_is_whole() -> None:
-    projection, _ = run(NotificationOutput(delivered=True, channel="c" * 240))
-    assert result_of(projection) == {"delivered": True, "channel": "c" * 240}
-
-
 @pytest.mark.parametrize(
     "fields", [{"channel": ""}, {"notification_id": ""}, {"notification_id": "n" * 257}]
 )

@@ -2,9 +2,9 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records.readable_json import indent_json, readable
 
@@ -51,7 +51,7 @@ def test_laid_out_json_has_the_lexemes_of_the_original(text: str) -> None:
     assert "".join(indent_json(text).split()) == "".join(text.split())
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "[INFO] server started\n",
@@ -72,7 +72,7 @@ def test_what_is_no_json_document_is_shown_as_it_is(text: str) -> None:
     assert readable([(text, False)], 10_000) == [text]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "[INFO] server started\n",
@@ -93,7 +93,7 @@ def test_a_cut_log_is_not_called_json(text: str) -> None:
     assert readable([(cut, True)], 10_000) == [cut]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "beginning",
     [
         '{"a":1,"b":"an unfinished stri\n',

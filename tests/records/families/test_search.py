@@ -1,6 +1,5 @@
 """Searches: how much was found, and what."""
 
-import json
 from typing import Any
 
 import pytest
@@ -9,12 +8,12 @@ from tests.records.support import (
     MARKER,
     artifact_path,
     golden,
-    lossy,
     number,
     omitted,
     surfaces,
     whole,
 )
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -50,7 +49,7 @@ def result_of(output: SearchOutput, policy: Policy | None = None) -> dict[str, A
     return result
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("search_found", search(b"src/a.py:1:import os\nsrc/b.py:7:import os\n", 2), None),
@@ -69,7 +68,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     assert (receipt.renderer_name, receipt.renderer_version) == ("search", 2)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("found", "returned", "summary"),
     [
         (0, 0, "no matches found"),
@@ -115,25 +114,3 @@ def test_long_matches_are_cut_published_and_counted() -> None:
 
 def test_what_the_tool_itself_held_back_is_no_omission() -> None:
     assert run(search(b"a\n", 120, 1))[0].omissions == ()
-
-
-def test_a_loss_shows_in_flag_omissions_and_text() -> None:
-    output = search(lossy(b"a.py\n", 9, "matches"), 2)
-    projection, receipt = run(output)
-    assert result_of(output)["truncated"] is True
-    assert omitted(projection.omissions, "matches", "bytes") == 9
-    assert receipt.text == (
-        "Found 2 matches\na.py\n"
-        "[output incomplete: the last 9 bytes were not kept: the spool is full]\n"
-    )
-
-
-def test_names_that_are_no_text_are_named_by_their_encoding() -> None:
-    result = result_of(search("caf\u00e9 au lait.txt".encode("latin-1"), 1))
-    assert result["matches_encoding"] == "utf-8-escaped"
-    assert result["matches_preview"] == "caf\\xe9 au lait.txt"
-
-
-def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
-    _, receipt = run(search(json.dumps([*range(2000)]).encode(), 2000), SMALL)
-    assert "\n[the JSON above is incomplete]\n" in receipt.text

@@ -1,12 +1,12 @@
 """Structured outputs: a verdict, every error on its line, and the value as it is."""
 
-import math
 from typing import Any
 
 import pytest
 from pydantic import JsonValue, ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.support import artifact_path, golden, lossy, omitted, result_of, surfaces, whole
+from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -50,7 +50,7 @@ PRICE = SchemaViolation(path="/items/0/price", message="must be a number")
 NAMELESS = SchemaViolation(path="", message='"name" is missing')
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("structured_output_accepted", submitted({"ok": True}), None),
@@ -133,7 +133,7 @@ def test_a_value_that_is_no_json_is_refused() -> None:
         submitted(b"x")  # type: ignore[arg-type]  # the border is checked
 
 
-@pytest.mark.parametrize("value", [0, False, "", [], {}, "text", 10**60, {"deep": [None, 1.5]}])
+@each_case("value", [0, False, "", [], {}, "text", 10**60, {"deep": [None, 1.5]}])
 def test_a_value_stands_in_the_result_as_it_is(value: JsonValue) -> None:
     projection, _ = run(submitted(value))
     result = result_of(projection)
@@ -173,14 +173,6 @@ def test_a_long_value_becomes_a_preview_and_an_artifact() -> None:
     assert receipt.text == f"Result accepted (attempt 1)\n\nArtifacts:\n{path} (value)\n"
 
 
-def test_a_value_that_lost_bytes_is_shown_as_the_text_it_is() -> None:
-    output = submitted({}).model_copy(update={"value": lossy(b'{"a":[1', 50, "value")})
-    projection, _ = run(output)
-    result = result_of(projection)
-    assert result["value_preview"].startswith('{"a":[1\n[output incomplete: the last 50 bytes')
-    assert result["truncated"] is True
-
-
 def test_errors_beyond_the_budget_and_long_ones_are_counted() -> None:
     long = SchemaViolation(path="/" + "p" * 240, message="m" * 701)
     projection, _ = run(submitted({}, long, *wrong(4)), SMALL)
@@ -214,12 +206,3 @@ def test_an_error_cannot_pass_for_another_line() -> None:
     assert receipt.text == (
         "Result rejected (attempt 1)\n- /a - /b: wrong Result accepted (attempt 1)\n"
     )
-
-
-def test_nan_and_surrogates_in_a_value_survive() -> None:
-    value: JsonValue = {"nan": math.nan, "half": "\ud800", "\udfff": -math.inf}
-    projection, _ = run(submitted(value))
-    again = CanonicalResult.from_json(projection.canonical.to_json())
-    for canonical in (projection.canonical, again):
-        assert canonical.result is not None
-        assert canonical_json.encode(canonical.result["value"]) == canonical_json.encode(value)

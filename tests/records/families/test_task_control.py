@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import golden, omitted, result_of, surfaces
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -44,7 +45,7 @@ LISTED = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("task_status", TaskStatusOutput(task=task(summary="npm start")), None),
@@ -98,7 +99,7 @@ def test_one_byte_and_one_task_are_counted_in_the_singular() -> None:
     assert "\n[1 further task is not shown; listed in sha256/" in run(listed, ONE)[1].text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("output", "summary"),
     [
         (TaskStatusOutput(task=task()), "task is running"),
@@ -235,7 +236,7 @@ def test_a_summary_cannot_pass_for_another_task_of_the_list() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "fields"),
     [
         (TaskListOutput, {"total_active": -1}),

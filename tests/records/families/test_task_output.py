@@ -158,28 +158,10 @@ def test_long_sentences_are_cut_and_counted() -> None:
     assert omitted(projection.omissions, "task.result_summary", "chars") == 2
 
 
-def test_output_that_is_no_text_says_how_it_is_shown() -> None:
-    inner = result_of(run(answer("success", task(b"\0\1")))[0])["task"]
-    assert inner["output_encoding"] == "binary"
-
-
-def test_json_is_laid_out_and_cut_json_is_said_to_be_incomplete() -> None:
-    _, receipt = run(answer("success", task(b'{"a":1}')))
-    assert receipt.text.endswith('\nOutput:\n{\n  "a": 1\n}\n')
-    _, receipt = run(answer("success", task(b'{"rows": [' + b'{"id": 1}, ' * 2000)))
-    assert "\n[the JSON above is incomplete]\n" in receipt.text
-
-
 @pytest.mark.parametrize("status", ["queued", "running", "cancelling"])
 def test_a_task_that_goes_on_has_no_exit_status(status: str) -> None:
     with pytest.raises(ValidationError, match=f"a task that is {status} has no exit status yet"):
         task(status=status, exit_status=0)
-
-
-@pytest.mark.parametrize("status", ["completed", "failed", "cancelled", "interrupted"])
-def test_a_task_that_ended_may_have_an_exit_status(status: str) -> None:
-    _, receipt = run(answer("success", task(status=status, exit_status=255)))
-    assert f"\nStatus: {status}\nExit status: 255\n" in receipt.text
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Documents of the web: where they came from, without secrets, and their text."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import artifact_path, golden, omitted, surfaces, whole
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -54,7 +54,7 @@ def result_of(output: WebFetchOutput, policy: Policy | None = None) -> dict[str,
     return result
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("web_fetch_page", fetch(b"# Example\n\nHello.\n"), None),
@@ -143,7 +143,7 @@ def test_the_time_is_spelled_in_utc(given_at: str, spelled: str) -> None:
     assert f'"fetched_at":"{spelled}"'.encode() in CompleteOutput.success("t", output).to_json()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"fetched_at": "2026-04-23T10:00:00"},
@@ -159,7 +159,7 @@ def test_a_fetch_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
         fetch(**fields)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "kept"),
     [
         ("https://example.org/a?b=c@d#e@f", "https://example.org/a?b=c@d#e@f"),
@@ -229,17 +229,8 @@ def test_whole_json_from_a_long_address_is_not_called_incomplete() -> None:
     assert (result["truncated"], result["text_truncated"]) == (True, False)
 
 
-def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
-    _, receipt = run(fetch(json.dumps([*range(2000)]).encode()), SMALL)
-    assert "\n[the JSON above is incomplete]\n\nArtifacts:\n" in receipt.text
-
-
 def test_no_label_can_pass_for_another_line() -> None:
     output = fetch(url="https://a/\u2028x", final_url="b\x85c", content_type="a\nArtifacts:")
     assert run(output)[1].text == (
         "Fetched https://a/ x (200, a Artifacts:, 12,345 bytes)\nRedirected to: b c\n"
     )
-
-
-def test_bytes_that_are_no_text_are_named_by_their_encoding() -> None:
-    assert result_of(fetch(b"\0\1"))["text_encoding"] == "binary"

@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import golden, omitted, surfaces
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -47,7 +48,7 @@ def result_of(output: WebSearchOutput, policy: Policy | None = None) -> dict[str
     return result
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         (

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import golden, omitted, result_of, surfaces
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -62,7 +63,7 @@ CUT = WorkItemOutput(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "output", "policy"),
     [
         ("work_item_created", CREATED, None),
@@ -127,13 +128,6 @@ def test_what_is_beyond_the_budget_is_counted_and_listed() -> None:
     assert omitted(projection.omissions, "warnings", "items") == 2
 
 
-def test_sixty_four_items_are_listed_by_default() -> None:
-    assert len(result_of(run(WorkItemOutput(action="listed", items=steps(64)))[0])["items"]) == 64
-    projection, receipt = run(WorkItemOutput(action="listed", items=steps(65)))
-    assert len(result_of(projection)["items"]) == 64
-    assert "\n[open] wi_63 Step 63\n[1 further item is not shown; listed in " in receipt.text
-
-
 @pytest.mark.parametrize(
     ("output", "summary"),
     [
@@ -172,11 +166,6 @@ def test_a_description_is_told_to_who_asks_for_the_item(action: Any) -> None:
 def test_a_description_is_not_repeated_to_who_wrote_it(action: Any) -> None:
     _, receipt = run(WorkItemOutput(action=action, item=PARSER))
     assert receipt.text == f"Work item {action}: [open] wi_1 Fix the parser\n"
-
-
-def test_an_item_without_a_description_is_one_line() -> None:
-    _, receipt = run(WorkItemOutput(action="got", item=TESTS))
-    assert receipt.text == "Work item got: [open] wi_2 Write the tests\n"
 
 
 def test_every_long_text_is_cut_and_counted_under_its_own_name() -> None:

@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 from tests.records.support import golden, omitted, result_of, surfaces
+from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -85,7 +86,7 @@ def test_the_summary_says_what_happened_and_where(output: WorkspaceOutput, summa
     assert run(output)[0].canonical.summary_text == summary
 
 
-@pytest.mark.parametrize("disposition", ["", "Switched", "two words", "1st", "a" * 65])
+@each_case("disposition", ["", "Switched", "two words", "1st", "a" * 65])
 def test_a_disposition_that_is_no_word_is_refused(disposition: str) -> None:
     with pytest.raises(ValidationError):
         WorkspaceOutput(disposition=disposition)

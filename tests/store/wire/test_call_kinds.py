@@ -1,6 +1,7 @@
 """A call that is no function: what of it a format cannot say is in the report."""
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -25,8 +26,8 @@ def written(name: str, call: ToolCall) -> tuple[ToolCall, list[tuple[str, str]]]
     return again, [(change.kind, change.detail) for change in export.report]
 
 
-@pytest.mark.parametrize("name", ["openai", "anthropic", "bedrock", "gemini", "ollama", "cohere"])
-@pytest.mark.parametrize("kind", ["mcp", "builtin"])
+@each_case("name", ["openai", "anthropic", "bedrock", "gemini", "ollama", "cohere"])
+@each_case("kind", ["mcp", "builtin"])
 def test_the_kind_of_a_call_is_told_to_be_unsaid(name: str, kind: CallKind) -> None:
     again, report = written(name, ToolCall(tool_name="f", call_id="a", kind=kind))
     assert (again.kind, again.tool_name) == ("function", "f")

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
-from tests.support.conversations import json_values, sendable_texts
+from tests.support.cases import each_case
+from tests.support.conversations import json_values
 
 from tooltrail.wire._clean_text import CleanText, compact, sendable
 from tooltrail.wire.exports import ExportReport
@@ -44,7 +45,7 @@ def test_json_that_can_be_sent_keeps_its_spelling(
     assert not report
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         (r'{"a": "\ud800"}', r'{"a": "\ufffd"}'),
@@ -65,7 +66,7 @@ def test_escapes_that_spell_what_cannot_be_sent_are_replaced(text: str, expected
     assert [change.kind for change in report] == ["text_replaced"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         r'["\t\n\r\u0009\u000a\u000D\u001b\u0007\b\f\u007F"]',
@@ -92,20 +93,6 @@ def test_what_a_server_reads_has_nothing_that_cannot_be_sent(value: JsonValue) -
         if is_ascii:
             json.dumps(json.loads(spelled), ensure_ascii=False).encode()
     compact(clean.value(value, "here")).encode()
-
-
-@given(json_values)
-def test_a_value_that_can_be_sent_is_the_same(value: JsonValue) -> None:
-    clean, report = made()
-    assert clean.value(value, "here") == value
-    assert not report
-
-
-def test_values_are_cleaned_to_the_bottom_and_counted_once() -> None:
-    clean, report = made()
-    dirty: JsonValue = {"a\0": ["\ud800", {"b": "ok\x1b"}, 1, None, True]}
-    assert clean.value(dirty, "here") == {"a\ufffd": ["\ufffd", {"b": "ok\x1b"}, 1, None, True]}
-    assert [change.detail for change in report] == ["2 characters that cannot be sent"]
 
 
 def test_what_a_terminal_takes_as_an_order_is_sent_as_it_is() -> None:
@@ -137,12 +124,6 @@ def test_numbers_that_json_does_not_have_become_text_and_are_told(
     assert clean.value([number, 1.5], "here") == [spelled, 1.5]
     assert [(one.kind, one.where) for one in report] == [("text_replaced", "here")]
     assert spelled in report.changes[0].detail
-
-
-@given(sendable_texts)
-def test_compact_json_has_its_characters_as_they_are(text: str) -> None:
-    assert json.loads(compact({"b": text, "a": [1, 2]})) == {"b": text, "a": [1, 2]}
-    assert compact({"b": "\u00e9", "a": [1, 2]}) == '{"b":"\u00e9","a":[1,2]}'
 
 
 def test_keys_that_differ_in_what_cannot_be_sent_stay_two() -> None:

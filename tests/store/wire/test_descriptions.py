@@ -3,8 +3,8 @@
 import base64
 from hashlib import sha256
 
-import pytest
 from hypothesis import given
+from tests.support.cases import each_case
 from tests.support.nasty_messages import blocks
 
 from tooltrail.records import (
@@ -24,7 +24,7 @@ DATA = base64.b64encode(PIXEL).decode()
 DIGEST = sha256(PIXEL).hexdigest()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("block", "description"),
     [
         (

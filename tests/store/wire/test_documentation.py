@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.choices import written_choice
 from tests.support.wire.fake_provider import FakeProvider, fake_provider
 
@@ -61,7 +62,7 @@ def test_what_each_format_can_carry_is_as_the_page_says() -> None:
         ]
 
 
-@pytest.mark.parametrize("name", [name for name in FORMAT_MODULES if name != "openai"])
+@each_case("name", [name for name in FORMAT_MODULES if name != "openai"])
 def test_a_forced_choice_is_told_or_not_as_the_format_can(name: str) -> None:
     known = wire_format(name)
     export = written_choice(known, ToolChoice("required"))

@@ -103,6 +103,8 @@ NORMAL = {
     "gemini": _Normal(has_flag=True, is_value=True),
     "ollama": _Normal(has_flag=False, is_value=True),
     "cohere": _Normal(has_flag=False, is_value=False),
+    # The attribute `status` says how a call came out.
+    "text-fallback": _Normal(has_flag=True, is_value=False),
 }
 
 
@@ -116,6 +118,20 @@ def test_what_the_report_does_not_name_comes_back(name: str, data: st.DataObject
         return
     again = known.read_history(export.request)
     assert NORMAL[name].of(again) == NORMAL[name].of(conversation)
+
+
+def test_that_two_texts_are_one_is_told_by_the_format_of_text() -> None:
+    blocks = (TextBlock(text="a"), TextBlock(text="b"))
+    messages = [Message(role="user", blocks=blocks), Message(role="assistant", blocks=blocks)]
+    export = wire_format("text-fallback").write_history(Conversation.of(messages))
+    assert export.request["messages"] == [
+        {"role": "user", "content": "a\nb"},
+        {"role": "assistant", "content": "a\nb"},
+    ]
+    assert [(one.kind, one.where) for one in export.report] == [
+        ("messages_merged", "messages[0]"),
+        ("messages_merged", "messages[1]"),
+    ]
 
 
 def test_what_cannot_go_back_beside_a_message_is_named() -> None:

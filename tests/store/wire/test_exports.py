@@ -52,11 +52,3 @@ def test_an_exact_export_is_not_refused() -> None:
     assert export.request == {"messages": []}
     assert not export.report
     assert export.names == {}
-
-
-def test_what_is_not_strict_is_told_and_not_refused() -> None:
-    writing = Writing("openai", Capabilities(), ExportPolicy())
-    assert writing.names.of("a b", "tools[0]") != "a b"
-    export = writing.export({})
-    assert [change.kind for change in export.report] == ["name_renamed"]
-    assert list(export.names) == ["a b"]

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 from tests.support.conversations import json_objects
 from tests.support.wire.recorded import exchanges
 
@@ -92,7 +93,7 @@ UNDERSTOOD: list[tuple[bytes, list[JsonObject]]] = [
 ]
 
 
-@pytest.mark.parametrize(("data", "events"), UNDERSTOOD)
+@each_case(("data", "events"), UNDERSTOOD)
 def test_what_connections_send_is_understood(data: bytes, events: list[JsonObject]) -> None:
     assert framed([data]) == (events, False, [])
 
@@ -109,7 +110,7 @@ NOT_UNDERSTOOD: list[tuple[bytes, list[JsonObject], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("data", "events", "unread"), NOT_UNDERSTOOD)
+@each_case(("data", "events", "unread"), NOT_UNDERSTOOD)
 def test_what_is_no_object_is_told_and_the_rest_is_read(
     data: bytes, events: list[JsonObject], unread: list[str]
 ) -> None:
@@ -117,10 +118,6 @@ def test_what_is_no_object_is_told_and_the_rest_is_read(
     assert (found, is_done) == (events, False)
     assert len(told) == len(unread)
     assert all(one.startswith(begin) for one, begin in zip(told, unread, strict=True))
-
-
-def test_done_ends_lines_of_json_as_well() -> None:
-    assert framed([b'{"a":1}\n[DONE]\n']) == ([{"a": 1}], True, [])
 
 
 def test_a_line_of_megabytes_is_not_copied_with_every_chunk() -> None:
@@ -161,8 +158,8 @@ def test_every_recorded_answer_is_framed_wherever_it_is_cut() -> None:
     assert len(RECORDED) > 100
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@each_case("newline", ["\n", "\r\n", "\r"])
+@each_case("size", [1, 2, 3, 7, 1000])
 def test_comments_keep_a_connection_alive_whatever_is_sent_over_it(newline: str, size: int) -> None:
     lines = [": ka", ": ka", '{"n":1}', ": ka", '{"n":2}', ":"]
     events = [": ka", "", 'data: {"n":1}', "", ": ka", 'data: {"n":2}', ": ka", "", ": ka"]
@@ -173,10 +170,3 @@ def test_comments_keep_a_connection_alive_whatever_is_sent_over_it(newline: str,
         found = [event for chunk in chunks for event in framing.feed(chunk)]
         assert [*found, *framing.finish()] == [{"n": 1}, {"n": 2}]
         assert framing.unread == []
-
-
-def test_a_stream_of_comments_has_nothing_in_it() -> None:
-    framing = EventFraming()
-    assert framing.feed(b": ka\n: k") == []
-    assert framing.finish() == []
-    assert framing.unread == []

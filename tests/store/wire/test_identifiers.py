@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import ToolCall
 from tooltrail.wire._identifiers import CallIds, ToolNames
@@ -34,21 +35,6 @@ def test_every_call_of_a_request_has_a_legal_id_of_its_own(
     assert [change.where for change in report.of_kind("id_renamed")] == [
         f"calls[{n}]" for n in changed
     ]
-
-
-def test_a_legal_id_stays_and_its_repetition_does_not() -> None:
-    report = ExportReport()
-    given_out = CallIds(NARROW, report)
-    assert given_out.given("call_a", 0, "first") == "call_a"
-    second = given_out.given("call_a", 1, "second")
-    assert second != "call_a"
-    assert [change.where for change in report] == ["second"]
-
-
-def test_long_ids_that_begin_alike_stay_different() -> None:
-    given_out = CallIds(NARROW, ExportReport())
-    long = "x" * 83
-    assert given_out.given(long + "a", 0, "") != given_out.given(long + "b", 0, "")
 
 
 def test_an_id_that_was_made_is_not_taken_by_one_that_is_legal_by_chance() -> None:
@@ -147,14 +133,7 @@ def test_a_legal_name_stays_and_what_is_made_keeps_away_from_it(order: int) -> N
     assert wire == {"read file": "read_file_ff63f51e", "read_file_1214148e": "read_file_1214148e"}
 
 
-def test_a_definition_has_the_name_that_a_call_of_it_has() -> None:
-    named = ToolNames(Capabilities(), ExportReport())
-    for name in ("x" * 300, "a\0b", "\ud800", "", " "):
-        recorded = ToolCall(tool_name=name).tool_name
-        assert named.of(name, "tools") == named.of(recorded, "calls")
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("name", "stem"),
     [
         ("read file", "read_file_"),

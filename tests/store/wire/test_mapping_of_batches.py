@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
+from tests.support.cases import each_case
 from tests.support.wire.fake_provider import request_problems
 
 from tooltrail.records import (
@@ -170,7 +171,7 @@ def batch(one: str | None, other: str | None) -> Conversation:
     )
 
 
-@pytest.mark.parametrize("name", BATCHES)
+@each_case("name", BATCHES)
 def test_several_results_of_one_batch(name: str) -> None:
     known, expected = wire_format(name), BATCHES[name]("call_a", "call_b")
     export = known.write_history(batch("call_a", "call_b"), DEFAULT_EXPORT_POLICY)
@@ -365,7 +366,7 @@ TYPES: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@each_case("name", ANSWERS)
 def test_an_answer_with_several_calls(name: str) -> None:
     response = wire_format(name).read_response(json.loads(json.dumps(ANSWERS[name])))
     assert (response.failure, response.unread) == (None, ())
@@ -388,7 +389,7 @@ def test_an_answer_with_several_calls(name: str) -> None:
         assert message.origin.response_id == "r1"
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@each_case("name", ANSWERS)
 def test_the_answers_here_are_such_as_the_clients_take(name: str) -> None:
     module, model = TYPES[name]
     adapter: TypeAdapter[Any] = TypeAdapter(getattr(pytest.importorskip(module), model))

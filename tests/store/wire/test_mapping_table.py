@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.support.agents.scenarios import example
 from tests.support.agents.scripted_provider import FORMATS
+from tests.support.cases import each_case
 from tests.support.wire.choices import written_choice
 from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.schemas import TARGETS, problems
@@ -49,7 +50,7 @@ TOOLS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", TOOLS)
+@each_case("name", TOOLS)
 def test_a_tool_definition(name: str) -> None:
     known = wire_format(name)
     export = known.write_tools([TOOL])
@@ -249,12 +250,12 @@ def history(name: str, text: str, *, is_error: bool) -> list[Any]:
     return items
 
 
-@pytest.mark.parametrize("name", ASKED)
+@each_case("name", ASKED)
 def test_call_arguments_and_results(name: str) -> None:
     assert history(name, "18 C", is_error=False)[1:] == [*ASKED[name], RESULTS[name]]
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@each_case("name", ERRORS)
 def test_an_error(name: str) -> None:
     assert history(name, "no", is_error=True)[-1] == ERRORS[name]
 
@@ -367,7 +368,7 @@ def check_types(name: str, request_members: dict[str, Any]) -> None:
             assert problems(target, value) == []
 
 
-@pytest.mark.parametrize(("name", "choice", "request_members"), CHOICES)
+@each_case(("name", "choice", "request_members"), CHOICES)
 def test_a_forced_choice(name: str, choice: ToolChoice, request_members: dict[str, Any]) -> None:
     known = wire_format(name)
     tools = (ToolDefinition(name="f"), ToolDefinition(name="g"))
@@ -415,7 +416,7 @@ UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "choice", "request_members", "told"), UNENFORCED)
+@each_case(("name", "choice", "request_members", "told"), UNENFORCED)
 def test_a_choice_that_cannot_be_enforced_is_told(
     name: str, choice: ToolChoice, request_members: dict[str, Any], told: str
 ) -> None:
@@ -429,7 +430,7 @@ def test_ollama_leaves_the_choice_to_the_model_without_a_word() -> None:
     assert (export.request, export.report.changes) == ({}, ())
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@each_case("name", FORMATS)
 def test_the_schema_of_a_result_stands_in_the_tool_that_submits_it_and_nowhere_else(
     name: str,
 ) -> None:

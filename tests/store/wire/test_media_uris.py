@@ -1,8 +1,8 @@
 """Bytes inside of URIs are taken out, and put back as they were."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import MediaBlock
 from tooltrail.wire.media_uris import media_of_uri, uri_of_media
@@ -20,7 +20,7 @@ def test_any_uri_comes_back_as_it_was(uri: str) -> None:
     assert uri_of_media(media_of_uri("image", uri)) == uri
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("uri", "block"),
     [
         (

@@ -1,14 +1,14 @@
 """Members are read as what they are, and nothing else is made of them."""
 
-import pytest
 from pydantic import JsonValue
+from tests.support.cases import each_case
 
 from tooltrail.wire.members import list_in, object_in, objects_in, others, text_in
 
 VALUES: list[JsonValue] = [None, True, 0, 1.5, "", "text", [], [1], {}, {"a": 1}]
 
 
-@pytest.mark.parametrize("value", VALUES)
+@each_case("value", VALUES)
 def test_each_reader_takes_its_own_kind_alone(value: JsonValue) -> None:
     assert text_in(value) == ("text" if value == "text" else None)
     assert object_in(value) == (value if isinstance(value, dict) else {})

@@ -3,13 +3,14 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.wire import read_stream, wire_format
 
 CALL = {"id": "a", "function": {"name": "x", "arguments": "{}"}}
 
 
-@pytest.mark.parametrize("odd", [CALL, "x", 1, [CALL, "x"], [None]])
+@each_case("odd", [CALL, "x", 1, [CALL, "x"], [None]])
 def test_calls_of_a_chat_that_are_none_are_told(odd: Any) -> None:
     known = wire_format("openai")
     message: Any = {"role": "assistant", "content": "y", "tool_calls": odd}

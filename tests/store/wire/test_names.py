@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.wire import spelled_name, split_name
 
@@ -10,7 +11,7 @@ names = st.text("ab_", min_size=1, max_size=8)
 clear = names.filter(lambda name: "___" not in name and not name.endswith("_"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("namespace", "tool_name", "spelled"),
     [
         ("files", "read", "files___read"),

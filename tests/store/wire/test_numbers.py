@@ -3,16 +3,16 @@
 import json
 from decimal import Decimal
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import CallBlock, Conversation, Message, ResultBlock, ToolCall
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, wire_format
 from tooltrail.wire._clean_text import rounded_numbers
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "rounded"),
     [
         ('{"a":0.12345678901234567890123}', ["0.12345678901234567890123"]),
@@ -41,7 +41,7 @@ def test_what_is_not_named_is_exact(value: Decimal) -> None:
         assert (rounded_numbers(text) == []) == exact
 
 
-@pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "ollama", "mcp"])
+@each_case("name", ["anthropic", "bedrock", "gemini", "ollama", "mcp"])
 def test_formats_without_text_for_arguments_say_so(name: str) -> None:
     raw = '{"a":0.12345678901234567890123}'
     call = CallBlock(call=ToolCall(tool_name="f", call_id="a", arguments_raw=raw))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
 
-import pytest
+from tests.support.cases import each_case
 from tests.support.wire.fake_provider import request_problems
 
 from tooltrail.records import Conversation, InvalidRecordError, Message
@@ -291,7 +291,7 @@ def runnable(response: Response) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
+@each_case(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
 def test_an_answer_with_any_value_in_it_is_read_as_what_it_is(
     name: str, answer: dict[str, Any]
 ) -> None:
@@ -315,7 +315,7 @@ def test_an_answer_with_any_value_in_it_is_read_as_what_it_is(
             assert runnable(failed) == [], odd
 
 
-@pytest.mark.parametrize(("name", "request_"), TOOLS, ids=[name for name, _ in TOOLS])
+@each_case(("name", "request_"), TOOLS, ids=[name for name, _ in TOOLS])
 def test_a_request_with_any_value_in_it_is_read(name: str, request_: dict[str, Any]) -> None:
     known = wire_format(name)
     sound = known.read_tools(request_)
@@ -439,7 +439,7 @@ EVENTS: list[tuple[str, list[dict[str, Any]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "events"), EVENTS, ids=[name for name, _ in EVENTS])
+@each_case(("name", "events"), EVENTS, ids=[name for name, _ in EVENTS])
 def test_a_stream_with_any_value_in_it_is_read(name: str, events: list[dict[str, Any]]) -> None:
     known = wire_format(name)
     for number, event in enumerate(events):
@@ -458,7 +458,7 @@ def test_a_stream_with_any_value_in_it_is_read(name: str, events: list[dict[str,
 TARGETS = ("openai", "openai-responses", "anthropic", "bedrock", "gemini", "ollama", "cohere")
 
 
-@pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
+@each_case(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
 def test_what_was_read_of_it_can_be_told_to_every_provider(
     name: str, answer: dict[str, Any]
 ) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
 
-import pytest
 from tests.store.wire.test_odd_payloads import ANSWERS, CALL, runnable
+from tests.support.cases import each_case
 
 from tooltrail.records import Conversation, InvalidRecordError, Message
 from tooltrail.wire import ExportPolicy, read_stream, wire_format
@@ -63,8 +63,8 @@ TOO_MUCH = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("arguments", TOO_MUCH.values(), ids=TOO_MUCH)
+@each_case("name", NAMES)
+@each_case("arguments", TOO_MUCH.values(), ids=TOO_MUCH)
 def test_what_is_too_deep_or_too_long_makes_no_call_that_may_run(name: str, arguments: str) -> None:
     response = read_stream(wire_format(name), [answered(name, arguments)])
     assert runnable(response) == []
@@ -80,8 +80,8 @@ VALUES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+@each_case("name", NAMES)
+@each_case("value", VALUES.values(), ids=VALUES)
 def test_the_same_as_values_makes_none_either(name: str, value: Any) -> None:
     known = wire_format(name)
     payload = json.loads(answered(name, '{"a":"here"}'))
@@ -113,7 +113,7 @@ def put(value: Any, where: str, new: Any) -> Iterator[Any]:
                 yield [*items[:number], other, *items[number + 1 :]]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "mcp"])
+@each_case("name", [name for name in NAMES if name != "mcp"])
 def test_half_a_character_is_kept_as_it_came(name: str) -> None:
     response = read_stream(wire_format(name), [answered(name, '{"a":"\\ud800"}')])
     (call,) = response.calls
@@ -230,8 +230,8 @@ PIECES: dict[str, tuple[dict[str, Any], ...]] = {
 """A stream with one call in each format."""
 
 
-@pytest.mark.parametrize("name", PIECES)
-@pytest.mark.parametrize(
+@each_case("name", PIECES)
+@each_case(
     "damaged",
     [b'data: {"choices": [{"ind', b"data: \xff\xfe", b"data: 7", b'data: "{}"', b"data: [1]"],
 )
@@ -250,3 +250,15 @@ def test_no_call_of_a_stream_with_a_damaged_event_may_run(name: str, damaged: by
             assert runnable(response) == [], (place, stream)
             assert response.unread
             assert all("incomplete" in call.flags for call in response.calls)
+
+
+@each_case("name", PIECES)
+def test_no_call_of_a_stream_that_is_cut_off_may_run(name: str) -> None:
+    known, events = wire_format(name), PIECES[name]
+    # The end of a turn of Anthropic is followed by that of its message.
+    last = len(events) - (2 if name == "anthropic" else 1)
+    for end in range(last + 1):
+        response = read_stream(known, events[:end])
+        assert runnable(response) == []
+        assert all("incomplete" in call.flags for call in response.calls)
+        assert not any(message.is_complete for message in response.messages)

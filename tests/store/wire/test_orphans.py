@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -31,7 +31,7 @@ CONVERSATION = Conversation.of(
 )
 
 
-@pytest.mark.parametrize("name", FORMAT_MODULES)
+@each_case("name", FORMAT_MODULES)
 def test_every_orphan_is_told_and_what_it_says_is_sent(name: str) -> None:
     export = wire_format(name).write_history(CONVERSATION)
     assert [change.where for change in export.report.of_kind("result_orphaned")] == [

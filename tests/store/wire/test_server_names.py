@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -65,7 +66,7 @@ def sent(export: Export) -> str:
     return json.dumps(export.request)
 
 
-@pytest.mark.parametrize("name", JOINED)
+@each_case("name", JOINED)
 def test_two_servers_tools_of_one_name_stay_two(name: str) -> None:
     known = wire_format(name)
     tools: list[Tool] = [("github", "read"), ("disk", "read"), (None, "read")]
@@ -84,7 +85,7 @@ def test_two_servers_tools_of_one_name_stay_two(name: str) -> None:
     assert again.request == export.request
 
 
-@pytest.mark.parametrize("name", JOINED)
+@each_case("name", JOINED)
 def test_a_name_stays_as_it_is_for_a_reader_who_does_not_know_the_server(name: str) -> None:
     known = wire_format(name)
     export = known.write_history(conversation(("github", "read")))
@@ -93,7 +94,7 @@ def test_a_name_stays_as_it_is_for_a_reader_who_does_not_know_the_server(name: s
         assert called(read) == [(None, "github___read")]
 
 
-@pytest.mark.parametrize("name", JOINED)
+@each_case("name", JOINED)
 def test_a_plain_name_that_reads_as_a_server_s_is_told_from_it(name: str) -> None:
     known = wire_format(name)
     tools: list[Tool] = [("a", "b"), (None, "a___b"), (None, "___a___b"), (None, "c___b")]
@@ -143,7 +144,7 @@ def test_tools_that_differ_have_names_that_differ(name: str, tools: list[Tool]) 
         assert after == tool or re.search("_[0-9a-f]{8}$", after[1])
 
 
-@pytest.mark.parametrize("name", JOINED)
+@each_case("name", JOINED)
 def test_definitions_and_the_choice_have_the_names_of_the_calls(name: str) -> None:
     known = wire_format(name)
     offered = [
@@ -180,6 +181,12 @@ def test_responses_has_a_field_for_the_server() -> None:
         ("function", "read"),
     ]
     assert [one["name"] for one in groups[0]["tools"]] == ["read"]
+    of_one = [*offered, ToolDefinition(name="list", namespace="github")]
+    groups = known.write_tools(of_one).request["tools"]
+    assert [[tool["name"] for tool in one["tools"]] for one in groups] == [
+        ["read", "list"],
+        ["read"],
+    ]
 
 
 def test_a_choice_names_the_group_that_a_tool_stands_in() -> None:
@@ -221,31 +228,6 @@ def test_a_choice_tells_a_plain_name_from_that_of_a_server_s_tool(name: str) -> 
             r'"disk(___|\.)read"', '"___disk___read"', of_server
         )
     assert '"disk___read"' in chosen("disk___read", [plain])
-
-
-def test_the_tools_of_a_group_are_the_tools_of_its_server() -> None:
-    known = wire_format("openai-responses")
-    group: Any = {
-        "type": "namespace",
-        "name": "crm",
-        "description": "CRM tools",
-        "tools": [
-            {"type": "function", "name": "lookup", "parameters": {"type": "object"}},
-            {"type": "custom", "name": "query", "description": "Asks."},
-        ],
-    }
-    read = known.read_tools({"tools": [group]})
-    assert [(tool.namespace, tool.name, tool.kind) for tool in read] == [
-        ("crm", "lookup", "function"),
-        ("crm", "query", "custom"),
-    ]
-    export = known.write_tools(read)
-    assert export.request == {"tools": [group]}
-    assert not export.report
-    elsewhere = wire_format("openai").write_tools(read)
-    assert "crm___lookup" in sent(elsewhere)
-    own = [ToolDefinition(name="lookup", namespace="crm"), ToolDefinition(name="x")]
-    assert known.read_tools(known.write_tools(own).request) == tuple(own)
 
 
 def test_the_names_of_an_answer_and_of_a_stream_are_split_alike() -> None:

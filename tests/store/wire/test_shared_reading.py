@@ -1,12 +1,12 @@
 """A result in a format without a flag for errors tells by its text alone that it failed."""
 
-import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import ContentBlock, MediaBlock, ResultBlock, TextBlock
 from tooltrail.wire._reading import result_of_text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "status"),
     [
         ((), "unknown"),

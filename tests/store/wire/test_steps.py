@@ -1,13 +1,13 @@
 """A conversation in steps: whether a batch is told natively or as text is decided once for it."""
 
 import json
-import re
 from collections.abc import Sequence
 from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 from tests.support.conversations import conversations
 from tests.support.nasty_messages import tangled_conversations
 from tests.support.wire.checks import history_problems
@@ -17,7 +17,6 @@ from tooltrail.records import (
     Conversation,
     Message,
     MessageBlock,
-    Origin,
     ProviderBlock,
     ResultBlock,
     Role,
@@ -61,7 +60,7 @@ def kinds(writing: Writing) -> list[str]:
     return [change.kind for change in writing.report]
 
 
-@pytest.mark.parametrize("ids", list(product(["a", "b", "", None], repeat=2)))
+@each_case("ids", list(product(["a", "b", "", None], repeat=2)))
 def test_one_call_without_an_id_makes_the_whole_batch_text_where_ids_are_needed(
     ids: tuple[str | None, str | None],
 ) -> None:
@@ -83,8 +82,8 @@ def test_one_call_without_an_id_makes_the_whole_batch_text_where_ids_are_needed(
         assert kinds(writing) == ["batch_as_text"]
 
 
-@pytest.mark.parametrize("ids", list(product(["a", "b", "", None], repeat=2)))
-@pytest.mark.parametrize(
+@each_case("ids", list(product(["a", "b", "", None], repeat=2)))
+@each_case(
     ("able", "policy"),
     [(DOES_WITHOUT, ExportPolicy()), (NEEDS_IDS, ExportPolicy(ids="synthesise"))],
     ids=["ids are not needed", "ids are made"],
@@ -177,16 +176,6 @@ def test_a_batch_as_text_tells_what_its_family_does_not_say_of_a_call() -> None:
     assert {"id_dropped", "provider_data_dropped"} <= set(kinds(writing))
 
 
-def test_a_batch_as_text_tells_how_each_call_came_out_without_flattening_it() -> None:
-    asked, told = batch(None)
-    denied = told.results[0].model_copy(update={"status": "denied"})
-    (_, said), writing = taken([asked, told.model_copy(update={"blocks": (denied,)})])
-    assert not said.answered
-    assert 'status="denied"' in said.message.text
-    assert "ERROR: " not in said.message.text
-    assert kinds(writing) == ["batch_as_text"]
-
-
 def test_a_call_without_a_result_gets_one_that_says_so() -> None:
     found, writing = taken(batch("a", "b", results=["a"]))
     (step,) = found
@@ -250,14 +239,6 @@ def test_what_stands_beside_results_is_said_by_the_user_and_that_is_told() -> No
     found, writing = taken([asked, both])
     assert found[1] == Step(Message.of("user", "by the way"), "messages[1]")
     assert kinds(writing) == ["role_changed"]
-
-
-def test_what_a_provider_said_of_a_message_of_results_is_told_to_stay_behind() -> None:
-    asked, answers = batch("a")
-    origin = Origin(wire_format="openai", extras={"tone": 1, "cache": 2})
-    _, writing = taken([asked, answers.model_copy(update={"origin": origin})])
-    (change,) = writing.report
-    assert (change.kind, change.detail) == ("provider_data_dropped", "cache, tone")
 
 
 def test_a_user_message_with_results_keeps_what_else_it_says() -> None:
@@ -336,18 +317,3 @@ def test_every_step_can_be_written_whatever_the_conversation(
     if able.needs_call_ids:
         assert None not in wire_ids
         assert len(set(wire_ids)) == len(wire_ids)
-
-
-def test_names_are_the_same_in_every_batch() -> None:
-    calls = [
-        Message(
-            role="assistant",
-            blocks=(CallBlock(call=ToolCall(tool_name="read file", call_id=f"c{number}")),),
-        )
-        for number in range(2)
-    ]
-    found, writing = taken(calls)
-    names = {one.wire_name for step in found for one in step.answered}
-    assert len(names) == 1
-    assert re.fullmatch("read_file_[0-9a-f]{8}", names.pop())
-    assert writing.names.renamed.keys() == {"read file"}

@@ -92,12 +92,6 @@ def test_a_stream_that_is_cut_off_gives_no_call_to_run(end: int) -> None:
     assert not any(call.is_executable for call in response.calls)
 
 
-def test_a_stream_of_what_is_no_json_says_so() -> None:
-    response = read_stream(OPENAI, [b"data: {\n\n"])
-    (told,) = response.unread
-    assert told.startswith("event 1 is not JSON")
-
-
 def test_what_was_left_at_the_end_is_taken_when_nothing_follows() -> None:
     stream = ResponseStream(OPENAI)
     stream.feed(STREAM[: len(SPELLED.encode()) - 2])

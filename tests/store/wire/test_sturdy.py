@@ -1,14 +1,18 @@
 """Parts that no record can hold: the rest is read, no call runs, and what was so is said."""
 
-from collections.abc import Callable
-from typing import Any
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false
+
+from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
-from pydantic import JsonValue
+from tests.store.wire.test_odd_payloads import ANSWERS, runnable
+from tests.support.cases import each_case
 
 from tooltrail.records import InvalidRecordError, Message
-from tooltrail.wire import JsonObject, ResponseStream, wire_format
-from tooltrail.wire.sturdy import MOST_LEVELS, TOO_DEEP, bounded, is_bounded
+from tooltrail.wire import ResponseStream, wire_format
+from tooltrail.wire.sturdy import MOST_LEVELS, bounded, is_bounded
 
 LONG = 10**5_000
 """Of more digits than Python prints."""
@@ -21,7 +25,7 @@ def nested(levels: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "is_kept"),
     [
         (nested(MOST_LEVELS), True),
@@ -43,79 +47,40 @@ def test_what_it_cannot_hold_is_text() -> None:
     assert bounded({"a": LONG}) == {"a": hex(LONG)}
 
 
-def chat(extra: Any) -> JsonObject:
-    call: JsonObject = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    message: JsonObject = {"role": "assistant", "content": "so", "tool_calls": [call], "odd": extra}
-    choice: JsonObject = {"index": 0, "finish_reason": "tool_calls", "message": message}
-    return {"choices": [choice]}
+@each_case("extra", [nested(260), nested(900), LONG], ids=["260", "900", "long"])
+@each_case(("name", "payload"), ANSWERS, ids=[name for name, _ in ANSWERS])
+def test_the_rest_of_an_answer_is_read_and_no_call_of_it_runs(
+    name: str, payload: dict[str, Any], extra: Any
+) -> None:
+    known = wire_format(name)
+    sound = known.read_response(payload)
+    # With one more member in each object of the answer in turn.
+    for odd in with_member(payload, extra):
+        stream = ResponseStream(known)
+        stream.feed(odd)
+        for response in (known.read_response(odd), stream.finish()):
+            assert runnable(response) == []
+            assert len(response.messages) == len(sound.messages)
+            for message in response.messages:
+                assert Message.from_json(message.to_json()) == message
+        assert known.read_response(odd).unread
 
 
-def responses(extra: Any) -> JsonObject:
-    said: JsonObject = {
-        "type": "message",
-        "role": "assistant",
-        "content": [{"type": "output_text", "text": "so"}],
-    }
-    call: JsonObject = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
-    output: list[JsonValue] = [said, call, {"type": "odd", "odd": extra}]
-    return {"object": "response", "status": "completed", "output": output}
+def with_member(value: Any, extra: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        yield {**members, "odd": extra}
+        for name, inner in members.items():
+            for other in with_member(inner, extra):
+                yield {**members, name: other}
+    elif isinstance(value, list):
+        items: list[Any] = value
+        for number, inner in enumerate(items):
+            for other in with_member(inner, extra):
+                yield [*items[:number], other, *items[number + 1 :]]
 
 
-def anthropic(extra: Any) -> JsonObject:
-    call: JsonObject = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
-    content: list[JsonValue] = [{"type": "text", "text": "so"}, call, {"type": "odd", "odd": extra}]
-    return {"type": "message", "role": "assistant", "content": content, "stop_reason": "tool_use"}
-
-
-def bedrock(extra: Any) -> JsonObject:
-    call: JsonObject = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
-    content: list[JsonValue] = [{"text": "so"}, call, {"odd": extra}]
-    message: JsonObject = {"role": "assistant", "content": content}
-    return {"output": {"message": message}, "stopReason": "tool_use"}
-
-
-def gemini(extra: Any) -> JsonObject:
-    parts: list[JsonValue] = [{"text": "so"}, {"functionCall": {"name": "f"}}, {"odd": extra}]
-    return {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
-
-
-def ollama(extra: Any) -> JsonObject:
-    call: JsonObject = {"function": {"name": "f", "arguments": {}}}
-    message: JsonObject = {"role": "assistant", "content": "so", "tool_calls": [call], "odd": extra}
-    return {"message": message, "done": True, "done_reason": "stop"}
-
-
-ANSWERS: dict[str, Callable[[Any], JsonObject]] = {
-    "openai": chat,
-    "openai-responses": responses,
-    "anthropic": anthropic,
-    "bedrock": bedrock,
-    "gemini": gemini,
-    "ollama": ollama,
-}
-
-
-@pytest.mark.parametrize("extra", [nested(260), nested(900), LONG], ids=["260", "900", "long"])
-@pytest.mark.parametrize("name", ANSWERS)
-def test_the_rest_of_an_answer_is_read_and_no_call_of_it_runs(name: str, extra: Any) -> None:
-    known, payload = wire_format(name), ANSWERS[name](extra)
-    stream = ResponseStream(known)
-    stream.feed(payload)
-    for response in (known.read_response(payload), stream.finish()):
-        (message,) = response.messages
-        assert message.text == "so"
-        assert [(call.tool_name, call.is_executable) for call in message.calls] == [("f", False)]
-        assert TOO_DEEP in response.unread
-        assert Message.from_json(message.to_json()) == message
-
-
-@pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_that_a_record_can_hold_is_read_as_ever(name: str) -> None:
-    response = wire_format(name).read_response(ANSWERS[name](nested(100)))
-    assert [call.is_executable for call in response.calls] == [True]
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("name", "member"),
     [
         ("openai", "messages"),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.choices import written_choice
 
 from tooltrail.records import ToolDefinition
@@ -22,8 +23,8 @@ def write(name: str, choice: ToolChoice) -> Export:
     return written_choice(wire_format(name), choice, TOOLS)
 
 
-@pytest.mark.parametrize("name", ["openai", "openai-responses"])
-@pytest.mark.parametrize("choice", [FREE, CUSTOM, BOTH, ToolChoice("tool", ("x",), False)])
+@each_case("name", ["openai", "openai-responses"])
+@each_case("choice", [FREE, CUSTOM, BOTH, ToolChoice("tool", ("x",), False)])
 def test_a_choice_among_tools_is_written_without_a_loss(name: str, choice: ToolChoice) -> None:
     assert not write(name, choice).report
 
@@ -53,10 +54,8 @@ def test_the_choices_of_responses_are_as_its_server_takes_them() -> None:
     assert free["mode"] == "auto"
 
 
-@pytest.mark.parametrize(
-    "name", ["anthropic", "bedrock", "gemini", "cohere", "ollama", "mcp", "text-fallback"]
-)
-@pytest.mark.parametrize("choice", [FREE, ToolChoice("required", ("x", "y"))])
+@each_case("name", ["anthropic", "bedrock", "gemini", "cohere", "ollama", "mcp", "text-fallback"])
+@each_case("choice", [FREE, ToolChoice("required", ("x", "y"))])
 def test_where_any_tool_may_be_called_it_is_told(name: str, choice: ToolChoice) -> None:
     named = written_choice(wire_format(name), choice, TOOLS[:2])
     assert "any tool may be called, not only x, y" in [
@@ -65,7 +64,7 @@ def test_where_any_tool_may_be_called_it_is_told(name: str, choice: ToolChoice) 
     assert not written_choice(wire_format(name), ToolChoice("auto")).report
 
 
-@pytest.mark.parametrize("name", FORMAT_MODULES)
+@each_case("name", FORMAT_MODULES)
 def test_a_choice_of_no_tool_at_all_is_any_and_is_told(name: str) -> None:
     export = write(name, ToolChoice("tool"))
     assert export.request == write(name, ToolChoice("required")).request
@@ -83,7 +82,7 @@ def test_a_format_without_a_choice_offers_no_tools_where_none_is_to_be_called(na
     )
 
 
-@pytest.mark.parametrize("name", FORMAT_MODULES)
+@each_case("name", FORMAT_MODULES)
 def test_nothing_is_said_of_a_choice_where_no_tool_is_offered(name: str) -> None:
     known = wire_format(name)
     for choice in (ToolChoice("none"), ToolChoice("auto", parallel=False)):
@@ -93,7 +92,7 @@ def test_nothing_is_said_of_a_choice_where_no_tool_is_offered(name: str) -> None
     assert [change.kind for change in forced.report] == ["choice_not_enforced"]
 
 
-@pytest.mark.parametrize("name", FORMAT_MODULES)
+@each_case("name", FORMAT_MODULES)
 def test_of_several_tools_of_one_name_the_last_is_told(name: str) -> None:
     known = wire_format(name)
     schema: Any = {"type": "object", "properties": {"a": {"type": "string"}}}

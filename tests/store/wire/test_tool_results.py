@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -154,7 +155,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], list[tuple[str, bytes]], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "native", "expected", "value"), SUCCESSES)
+@each_case(("name", "native", "expected", "value"), SUCCESSES)
 def test_a_success_has_every_text_and_every_byte(
     name: str, native: dict[str, Any], expected: list[tuple[str, bytes]], value: Any
 ) -> None:
@@ -197,7 +198,7 @@ FAILURES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "native"), FAILURES)
+@each_case(("name", "native"), FAILURES)
 def test_a_failure_has_the_text_as_its_message(name: str, native: dict[str, Any]) -> None:
     output = complete_output_of(name, "Tool", native)
     assert output.error is not None
@@ -248,7 +249,7 @@ def test_a_failure_keeps_its_images_its_links_and_its_structured_value() -> None
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "kind", "state"),
     [
         ("error", "tool_execution_failed", "error"),
@@ -304,13 +305,6 @@ def test_resources_and_links_keep_their_names() -> None:
     ]
 
 
-def test_a_structured_null_is_a_value() -> None:
-    output = complete_output_of("mcp", "Tool", {"content": [], "structuredContent": None})
-    assert isinstance(output.result, GenericOutput)
-    assert output.result.structured is not None
-    assert output.result.structured.content == b"null"
-
-
 def test_a_structured_value_that_canonical_json_does_not_have_is_an_item() -> None:
     value: Any = 1
     for _ in range(300):
@@ -322,7 +316,7 @@ def test_a_structured_value_that_canonical_json_does_not_have_is_an_item() -> No
     assert items(output) == [("application/json", b"[" * 300 + b"1" + b"]" * 300)]
 
 
-@pytest.mark.parametrize("name", FORMAT_MODULES)
+@each_case("name", FORMAT_MODULES)
 def test_what_is_no_result_is_refused(name: str) -> None:
     with pytest.raises(InvalidRecordError):
         read_tool_result(name, {"role": "user", "type": "text", "text": "hi"})

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 from tests.support.wire import recorded
 from tests.support.wire.recorded import Exchange
 
@@ -180,19 +181,13 @@ STREAMED: dict[str, tuple[Events, TokenCounts]] = {
 }
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@each_case("name", WHOLE)
 def test_a_whole_answer_tells_its_tokens(name: str) -> None:
     payload, expected = WHOLE[name]
     assert wire_format(name).read_response(payload).usage == expected
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_a_whole_answer_in_the_place_of_a_stream_tells_its_tokens_too(name: str) -> None:
-    payload, expected = WHOLE[name]
-    assert read_stream(wire_format(name), [json.dumps(payload).encode()]).usage == expected
-
-
-@pytest.mark.parametrize("name", STREAMED)
+@each_case("name", STREAMED)
 def test_a_stream_tells_its_tokens(name: str) -> None:
     events, expected = STREAMED[name]
     response = read_stream(wire_format(name), events)
@@ -200,7 +195,7 @@ def test_a_stream_tells_its_tokens(name: str) -> None:
     assert response.unread == ()
 
 
-@pytest.mark.parametrize("name", STREAMED)
+@each_case("name", STREAMED)
 def test_an_answer_without_counts_has_none(name: str) -> None:
     bare = {"usage", "usageMetadata", *OLLAMA_USAGE}
     payload = {key: value for key, value in WHOLE[name][0].items() if key not in bare}
@@ -215,7 +210,7 @@ def test_formats_of_text_and_of_tools_tell_no_tokens(name: str) -> None:
     assert read_stream(wire_format(name), [payload]).usage is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("usage", "expected"),
     [
         ({"prompt_tokens": 4, "completion_tokens": 2}, TokenCounts(4, 2)),
@@ -295,8 +290,8 @@ def test_a_stream_that_broke_off_tells_what_it_told_so_far() -> None:
 ODD: list[Any] = ["7", -1, True, None, 7.5, float("inf"), [7], {"a": 7}, (1 << 53), 10**5_000]
 
 
-@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
-@pytest.mark.parametrize("name", WHOLE)
+@each_case("odd", ODD)
+@each_case("name", WHOLE)
 def test_what_is_no_count_is_passed_over(name: str, odd: Any) -> None:
     payload, expected = WHOLE[name]
     spoiled = {key: replaced(value, odd) for key, value in payload.items()}
@@ -320,8 +315,8 @@ def test_the_largest_count_is_the_largest_integer_that_json_is_sure_to_hold() ->
     assert wire_format("openai").read_response(payload).usage == expected
 
 
-@pytest.mark.parametrize("odd", [7, "7", [], [7], True, {}])
-@pytest.mark.parametrize("name", WHOLE)
+@each_case("odd", [7, "7", [], [7], True, {}])
+@each_case("name", WHOLE)
 def test_what_is_no_usage_tells_nothing(name: str, odd: Any) -> None:
     payload: JsonObject = {"usage": odd, "usageMetadata": odd, "x_groq": odd, "eval_count": "7"}
     for event in (payload, {"message": odd, "response": odd}):

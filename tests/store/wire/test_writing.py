@@ -2,10 +2,10 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from tests.support.cases import each_case
 from tests.support.conversations import json_objects
 
 from tooltrail.records import (
@@ -14,7 +14,6 @@ from tooltrail.records import (
     MediaBlock,
     Message,
     Origin,
-    ProviderBlock,
     ReasoningBlock,
     ResultBlock,
     ResultStatus,
@@ -42,7 +41,7 @@ def result(
     return ResultBlock(status=status, content=content)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("recorded", "text", "kinds"),
     [
         (result("18 C"), "18 C", []),
@@ -104,7 +103,7 @@ def test_an_empty_output_stays_empty_where_the_format_marks_none() -> None:
     assert (writing.result_text(result(), "here"), told(writing)) == ("", [])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "text", "kinds"),
     [
         ("", "{}", []),
@@ -140,7 +139,7 @@ def test_arguments_that_are_an_object_are_that_object(arguments: dict[str, JsonV
     assert not writing.report
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "wrapped"),
     [
         ("[1]", {"arguments": [1]}),
@@ -158,12 +157,6 @@ def test_arguments_that_are_no_object_are_wrapped_in_one(
     call = ToolCall(tool_name="now", arguments_raw=raw)
     assert writing.arguments_object(call, "here") == wrapped
     assert told(writing)[0] == "arguments_wrapped"
-
-
-def test_blank_arguments_are_the_empty_object() -> None:
-    writing = writing_for()
-    assert writing.arguments_object(ToolCall(tool_name="now", arguments_raw=""), "here") == {}
-    assert not writing.report
 
 
 origins = st.none() | st.builds(
@@ -218,19 +211,6 @@ def test_an_object_goes_into_the_member_of_its_name_and_what_would_replace_one_i
     assert [(one.where, one.detail) for one in writing.report][1:] == [("there", "source")]
 
 
-def test_what_is_left_out_is_told_by_its_kind() -> None:
-    writing = writing_for()
-    writing.dropped_block(ProviderBlock(native={"type": "search"}), "a")
-    writing.dropped_block(ReasoningBlock(text="hm"), "b")
-    writing.note_extras(TextBlock(text="x"), "c")
-    writing.note_extras(TextBlock(text="x", extras={"b": 1, "a": 2}), "d")
-    assert [(one.kind, one.where, one.detail) for one in writing.report] == [
-        ("provider_data_dropped", "a", "[provider's search]"),
-        ("block_dropped", "b", "[reasoning, 2 characters]"),
-        ("provider_data_dropped", "d", "a, b"),
-    ]
-
-
 ANTHROPIC: JsonObject = {"type": "thinking", "thinking": "hm", "signature": "x"}
 RESPONSES: JsonObject = {
     "id": "rs_1",
@@ -239,10 +219,8 @@ RESPONSES: JsonObject = {
 }
 
 
-@pytest.mark.parametrize("text", ["hm", "another thought", ""])
-@pytest.mark.parametrize(
-    ("name", "own"), [("anthropic", ANTHROPIC), ("openai-responses", RESPONSES)]
-)
+@each_case("text", ["hm", "another thought", ""])
+@each_case(("name", "own"), [("anthropic", ANTHROPIC), ("openai-responses", RESPONSES)])
 def test_sealed_reasoning_goes_back_as_it_came_and_a_text_that_differs_is_told(
     name: str, own: JsonObject, text: str
 ) -> None:

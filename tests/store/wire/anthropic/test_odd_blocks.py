@@ -74,18 +74,3 @@ def test_a_block_without_an_index_is_there_and_told(make: Any) -> None:
         ("b", "{}", False),
     ]
     assert len(response.unread) == 2
-
-
-def test_a_beginning_without_a_block_is_told() -> None:
-    response = read({"type": "content_block_start", "index": 0})
-    assert response.message.calls == ()
-    assert response.unread == ("cannot read content_block_start of block 0",)
-
-
-@pytest.mark.parametrize("piece", ["", '{"a":', '{"a":1}', "1"])
-def test_a_call_that_never_ended_is_not_run(piece: str) -> None:
-    (call,) = read(start(0), delta(0, piece)).message.calls
-    assert not call.is_executable
-    assert "incomplete" in call.flags
-    (call,) = read(start(0), stop(0)).message.calls
-    assert told(call) == ("a", "{}", True)

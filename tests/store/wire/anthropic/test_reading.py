@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
-    CallBlock,
     ContentBlock,
     Conversation,
     MediaBlock,
@@ -49,7 +49,7 @@ def test_two_calls_with_one_id_are_both_there_and_the_second_is_flagged() -> Non
     assert response.unread == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("block", "told_of"),
     [
         ({"type": "tool_use", "id": "b", "input": {}}, "a call has no name"),
@@ -65,15 +65,6 @@ def test_what_is_no_call_or_no_block_is_told_and_no_call_is_run(block: Any, told
     response = answer(CALL | {"id": "z"}, block, stop_reason="tool_use")
     assert response.unread == (told_of,)
     assert not any(call.is_executable for call in response.calls)
-
-
-def test_no_input_is_an_empty_one() -> None:
-    bare = {"type": "tool_use", "id": "b", "name": "g"}
-    response = answer(CALL | {"input": None}, bare, stop_reason="tool_use")
-    assert [(call.arguments_raw, call.is_executable) for call in response.calls] == [
-        ("{}", True),
-        ("{}", True),
-    ]
 
 
 def test_thoughts_are_kept_whole_whether_they_can_be_read_or_not() -> None:
@@ -95,7 +86,7 @@ def test_an_error_beside_an_answer_is_a_failure_and_no_call_is_run() -> None:
 SEARCHED: dict[str, Any] = {"type": "search_result", "source": "https://x", "title": "t"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "expected"),
     [
         ("18 C", (TextBlock(text="18 C"),)),
@@ -176,11 +167,3 @@ def test_media_have_their_place_their_bytes_and_their_title() -> None:
         MediaBlock(kind="document", uri="https://x/y"),
         MediaBlock(kind="document", uri="file:f_1"),
     )
-
-
-def test_text_between_calls_keeps_its_place() -> None:
-    response = answer(CALL, {"type": "text", "text": "and"}, CALL | {"id": "b"})
-    first, said, second = response.message.blocks
-    assert isinstance(first, CallBlock)
-    assert said == TextBlock(text="and")
-    assert isinstance(second, CallBlock)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
@@ -13,8 +14,9 @@ CALL: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "f", "input
 
 
 def start(*content: Any, **members: Any) -> dict[str, Any]:
-    message = {"id": "msg_1", "role": "assistant", "model": "m", "content": content, **members}
-    return {"type": "message_start", "message": message}
+    """The first event, which has the members of the last one already, though without values."""
+    message = {"id": "msg_1", "role": "assistant", "model": "m", "content": content}
+    return {"type": "message_start", "message": {**message, "stop_reason": None, **members}}
 
 
 def block(index: int, **members: Any) -> dict[str, Any]:
@@ -91,7 +93,7 @@ def test_input_in_the_first_event_may_be_repeated_in_fragments() -> None:
     assert all(call.is_executable for call in response.calls)
 
 
-@pytest.mark.parametrize("raw", ['{"b":2}', '{"a":true}', "{}", '{"a":1', " "])
+@each_case("raw", ['{"b":2}', '{"a":true}', "{}", '{"a":1', " "])
 def test_input_in_the_first_event_and_in_fragments_is_told(raw: str) -> None:
     begun = CALL | {"input": {"a": 1}}
     response = finished(block(0, **begun), *arguments(0, "", raw, ""), end(0))
@@ -126,20 +128,6 @@ def test_eager_streams_may_bring_arguments_that_are_no_json() -> None:
     (call,) = finished(block(0, **CALL), *arguments(0, '{"a": tru'), end(0)).calls
     assert (call.arguments_raw, call.is_executable, call.flags) == ('{"a": tru', False, ())
     assert call.parse_error
-
-
-def test_a_stream_that_breaks_off_has_no_call_to_run() -> None:
-    response = read_events("anthropic", start(), block(0, **CALL), *arguments(0, "{}"), end(0))
-    assert [call.flags for call in response.calls] == [("incomplete",)]
-    assert not response.message.is_complete
-
-
-def test_an_error_amid_the_stream_is_told_and_stops_every_call() -> None:
-    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-    response = finished(block(0, **CALL), *arguments(0, "{}"), end(0), error)
-    assert response.failure is not None
-    assert (response.failure.kind, response.failure.message) == ("overloaded_error", "Overloaded")
-    assert [call.is_executable for call in response.calls] == [False]
 
 
 def test_the_first_event_may_bring_whole_blocks() -> None:
@@ -338,7 +326,7 @@ def two_calls(*events: dict[str, Any]) -> Response:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("event", "told_of"),
     [
         (
@@ -369,36 +357,11 @@ def test_a_piece_that_may_be_missing_from_a_call_is_told_and_no_call_is_run(
     assert [call.flags for call in response.calls] == [("incomplete",)] * 2
 
 
-def test_a_piece_behind_the_end_of_its_block_is_told() -> None:
-    events = [block(0, **CALL), *arguments(0, "{}"), end(0), *arguments(0, " ")]
-    response = finished(*events)
-    assert response.unread == ("an event of block 0, which is not open",)
-    assert [call.is_executable for call in response.calls] == [False]
-
-
-def test_blocks_in_front_of_their_message_are_told() -> None:
-    response = read_events(
-        "anthropic", block(0, **CALL), end(0), start(), block(0, **CALL), end(0), stopped(), STOP
-    )
-    assert response.unread == ("the stream has more than one message",)
-    assert [call.is_executable for call in response.calls] == [False, False]
-
-
 @pytest.mark.parametrize("raw", ["[1]", "null", '"x"', "7"])
 def test_input_that_is_no_object_is_told(raw: str) -> None:
     response = finished(block(0, **CALL), *arguments(0, raw), end(0))
     assert response.unread == ("the arguments of a call are not an object",)
     assert [call.is_executable for call in response.calls] == [False]
-
-
-def test_a_call_without_a_name_is_told() -> None:
-    response = finished(block(0, type="tool_use", id="a", input={}), end(0))
-    assert response.unread == ("a call has no name",)
-
-
-def test_what_begins_a_message_and_is_no_block_is_told() -> None:
-    response = read_events("anthropic", start("x"), stopped(), STOP)
-    assert response.unread == ("a block of the content is not an object",)
 
 
 OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
@@ -424,12 +387,6 @@ def test_a_whole_answer_amid_a_stream_is_told() -> None:
     message = start(CALL, type="message", stop_reason="tool_use")["message"]
     response = finished(block(0, **CALL), end(0), message)
     assert response.unread == ("the stream has a whole message, too",)
-
-
-def test_an_answer_that_was_not_streamed_after_all_is_read() -> None:
-    message = start(CALL, type="message", stop_reason="tool_use")["message"]
-    response = read_events("anthropic", message)
-    assert list(map(told, response.calls)) == [("f", "toolu_1", "{}")]
 
 
 def test_a_stream_without_a_message_is_told() -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.choices import written_choice
 from tests.support.wire.fake_provider import request_problems
 
@@ -181,7 +182,7 @@ def test_thoughts_stand_in_front_of_a_turn_or_not_at_all() -> None:
     assert last(GO, own, own) == ([THOUGHT, so, THOUGHT, so], [merged])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "native",
     ["x", 5, None, {}, {"a": 1}, {"type": "tool_use", "id": "a"}, {"type": "tool_result"}],
 )

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.records import MediaBlock, ProviderBlock, ReasoningBlock, TextBlock
@@ -136,12 +137,6 @@ def test_a_limit_may_have_cut_the_last_call_off(reason: str) -> None:
     assert not response.message.is_complete
 
 
-def test_a_stream_without_an_end_has_no_call_that_may_run() -> None:
-    events = [block("Start", 0, start=CALL), *arguments(0, '{"a":1}'), block("Stop", 0)]
-    response = read_events("bedrock", START, *events)
-    assert [call.flags for call in response.calls] == [("incomplete",)]
-
-
 def test_an_exception_amid_the_stream_is_a_failure() -> None:
     events = [block("Start", 0, start=CALL), *arguments(0, '{"a":1}')]
     thrown = {"modelStreamErrorException": {"message": "no", "originalStatusCode": 500}}
@@ -154,7 +149,7 @@ def test_an_exception_amid_the_stream_is_a_failure() -> None:
     assert not any(call.is_executable for call in response.calls)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "odd",
     [
         [piece(0, toolUse={"input": "{}"})],
@@ -191,9 +186,3 @@ def test_a_piece_that_does_not_fit_is_reported_and_replaces_nothing(
     response = finished(piece(0, **first), piece(0, **second), block("Stop", 0))
     assert len(response.unread) == 1
     assert response.message.blocks == finished(piece(0, **first), block("Stop", 0)).message.blocks
-
-
-def test_events_that_are_not_known_change_nothing() -> None:
-    call = [block("Start", 0, start=CALL), *arguments(0, "{}"), block("Stop", 0)]
-    response = finished({"initial-response": {}}, *call, {"metadata": {"metrics": {}}})
-    assert [call.is_executable for call in response.calls] == [True]

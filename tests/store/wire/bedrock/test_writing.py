@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire import recorded
 from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.schemas import problems
@@ -84,7 +85,7 @@ def test_a_document_that_gets_another_name_keeps_its_own_in_the_record() -> None
     assert conversation.model_dump_json() == before
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("members", "content", "kinds"),
     [
         ({"content": (TextBlock(text="a"), PNG)}, ["text", "image"], []),

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire import recorded
 from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.streams import Event, read_events, told
@@ -96,7 +97,7 @@ def ended(**delta: Any) -> Event:
     return {"type": "message-end", "delta": delta}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("ends", "runs", "failure"),
     [
         ([END], [True, True], None),
@@ -171,9 +172,9 @@ def test_an_empty_content_or_plan_beside_calls_comes_back(said: dict[str, Any]) 
     )
 
 
-@pytest.mark.parametrize("asked", ["go", [{"type": "text", "text": "go"}]])
-@pytest.mark.parametrize("said", ["ok", [{"type": "text", "text": "ok"}]])
-@pytest.mark.parametrize("found", ["so", [{"type": "text", "text": "so"}], DOCUMENTS])
+@each_case("asked", ["go", [{"type": "text", "text": "go"}]])
+@each_case("said", ["ok", [{"type": "text", "text": "ok"}]])
+@each_case("found", ["so", [{"type": "text", "text": "so"}], DOCUMENTS])
 def test_a_text_and_a_list_with_one_text_come_back_as_what_they_were(
     asked: Any, said: Any, found: Any
 ) -> None:
@@ -200,7 +201,7 @@ def test_others_are_shown_the_data_of_documents() -> None:
     assert {"document", "citations"} <= dropped
 
 
-@pytest.mark.parametrize("name", sorted({*FORMAT_MODULES} - {"cohere"}))
+@each_case("name", sorted({*FORMAT_MODULES} - {"cohere"}))
 def test_the_form_of_a_content_is_no_loss_for_others(name: str) -> None:
     messages: list[Any] = [
         {"role": "assistant", "content": "", "tool_calls": [CALLS[0]]},

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -11,7 +12,6 @@ from tooltrail.records import (
     Message,
     Origin,
     ProviderBlock,
-    ReasoningBlock,
     ResultBlock,
     TextBlock,
 )
@@ -163,7 +163,7 @@ RESPONSES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("response", "status", "content", "structured"), RESPONSES)
+@each_case(("response", "status", "content", "structured"), RESPONSES)
 def test_nothing_of_a_response_is_lost(
     response: Any, status: Any, content: Any, structured: Any
 ) -> None:
@@ -192,7 +192,7 @@ def test_parts_of_a_response_that_are_no_media_are_kept() -> None:
     assert result(response={"output": ""}, parts=odd).content == (ProviderBlock(native=odd),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "request_",
     [
         {"contents": [{"role": "user", "parts": {"text": "a"}}]},
@@ -210,33 +210,6 @@ def test_a_content_by_itself_is_one_of_the_user(request_: Any) -> None:
 @pytest.mark.parametrize("system", ["a", {"parts": {"text": "a"}}, {"parts": [{"text": "a"}]}])
 def test_an_instruction_in_each_of_its_spellings_is_the_system_s(system: Any) -> None:
     assert history(systemInstruction=system).messages == (Message.of("system", "a"),)
-
-
-def test_thoughts_calls_and_words_of_a_model_keep_their_order() -> None:
-    (message,) = history(
-        {
-            "role": "model",
-            "parts": [
-                {"text": "hm", "thought": True},
-                {"functionCall": {"name": "f", "args": {"a": 1}}},
-                {"text": "so", "thoughtSignature": "c2ln"},
-                {"functionCall": {"name": "g"}},
-            ],
-        }
-    ).messages
-    first, f, second, g = message.blocks
-    assert first == ReasoningBlock(text="hm", extras={"thought": True})
-    assert second == TextBlock(text="so", extras={"thoughtSignature": "c2ln"})
-    assert isinstance(f, CallBlock)
-    assert isinstance(g, CallBlock)
-    assert [(one.call.tool_name, one.call.position) for one in (f, g)] == [("f", 0), ("g", 1)]
-    assert message.origin == OURS
-
-
-def test_a_call_in_pieces_in_a_history_was_never_whole() -> None:
-    part = {"functionCall": {"name": "rm", "willContinue": True}}
-    (message,) = history({"role": "model", "parts": [part]}).messages
-    assert [call.flags for call in message.calls] == [("incomplete",)]
 
 
 @pytest.mark.parametrize(("uri", "origin"), [("gs://b/x", OURS), ("https://x/y", None)])

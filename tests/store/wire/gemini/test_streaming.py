@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.records import (
@@ -47,11 +48,6 @@ def test_calls_come_whole_in_any_chunk_and_keep_their_order() -> None:
     assert origin is not None
     assert (origin.model, origin.response_id, origin.finish_reason) == ("m", "r", "STOP")
     assert (response.unread, response.failure) == ((), None)
-
-
-def test_a_call_without_arguments_has_none() -> None:
-    (call,) = read(event(asked(), finish="STOP")).calls
-    assert (call.arguments, call.is_executable) == ({}, True)
 
 
 def test_keys_in_the_other_spelling_are_read_and_those_of_the_user_are_not_touched() -> None:
@@ -152,7 +148,7 @@ def test_a_call_whose_arguments_never_ended_is_not_run() -> None:
     assert (cut.arguments, cut.flags) == ({"path": "/tm"}, ("incomplete",))
 
 
-@pytest.mark.parametrize("path", ["", "$", "city", "$[0]", "$.a[1]", "$..a", "$.a[x]", "$.a.b["])
+@each_case("path", ["", "$", "city", "$[0]", "$.a[1]", "$..a", "$.a[x]", "$.a.b["])
 def test_a_piece_that_belongs_nowhere_is_told_and_its_call_is_not_run(path: str) -> None:
     response = read(
         event({"functionCall": {"name": "f", "willContinue": True}}),
@@ -193,7 +189,7 @@ def test_a_text_ends_with_its_last_piece_which_may_be_empty() -> None:
     assert response.unread == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("odd", "told_of"),
     [
         ({"jsonPath": "$.path"}, "a piece has 0 values, and not one"),
@@ -220,7 +216,7 @@ def test_a_second_value_for_one_place_is_told() -> None:
     assert response.unread == ("a piece of a call's arguments: a path has a value already",)
 
 
-@pytest.mark.parametrize("odd", [{"jsonPath": "$.a", "numberValue": 1}, ["x"], [None], "x", 1])
+@each_case("odd", [{"jsonPath": "$.a", "numberValue": 1}, ["x"], [None], "x", 1])
 def test_pieces_that_are_no_list_of_objects_are_told(odd: Any) -> None:
     response = pieces(partialArgs=odd)
     assert [(call.arguments, call.flags) for call in response.calls] == [({}, ("incomplete",))]
@@ -238,12 +234,6 @@ def test_a_call_behind_one_that_has_not_ended_leaves_that_one_open() -> None:
     assert response.unread == (
         "another call begins before the arguments of the one before it ended",
     )
-
-
-def test_what_is_neither_a_clear_no_nor_a_yes_goes_on() -> None:
-    odd: dict[str, Any] = {"name": "rm", "willContinue": "yes"}
-    response = read(event({"functionCall": odd}, finish="STOP"))
-    assert [call.flags for call in response.calls] == [("incomplete",)]
 
 
 def test_arguments_both_whole_and_in_pieces_are_told() -> None:
@@ -267,17 +257,7 @@ def test_a_call_that_is_none_is_told_and_not_run(call: Any, told_of: str) -> Non
     assert [one.is_executable for one in response.calls] == [False]
 
 
-def test_texts_with_other_members_are_parts_of_their_own() -> None:
-    response = read(
-        event({"text": "a"}),
-        event({"text": "b", "partMetadata": {"n": 1}}),
-        event({"text": "c", "partMetadata": {"n": 1}}, finish="STOP"),
-    )
-    said = [(block.extras, getattr(block, "text", "")) for block in response.message.blocks]
-    assert said == [({}, "a"), ({"partMetadata": {"n": 1}}, "bc")]
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("odd", "told_of"),
     [
         ({"candidates": ["x"]}, "the candidates are not valid"),
@@ -328,11 +308,6 @@ def test_an_answer_that_ended_early_has_no_call_to_run(reason: str) -> None:
     assert not response.message.is_complete
 
 
-def test_a_stream_that_breaks_off_has_no_call_to_run() -> None:
-    response = read(event(asked(args={})))
-    assert [call.is_executable for call in response.calls] == [False]
-
-
 def test_a_blocked_prompt_is_a_failure_without_messages() -> None:
     response = read({"promptFeedback": {"blockReason": "SAFETY"}})
     assert response.failure is not None
@@ -343,14 +318,6 @@ def test_a_candidate_without_content_is_an_empty_message() -> None:
     response = read({"candidates": [{"finishReason": "SAFETY"}]})
     assert response.message.blocks == ()
     assert not response.message.is_complete
-
-
-def test_an_error_amid_the_stream_is_told_and_stops_every_call() -> None:
-    error = {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}
-    response = read(event(asked(args={}), finish="STOP"), {"error": error})
-    assert response.failure is not None
-    assert (response.failure.kind, response.failure.message) == ("UNAVAILABLE", "overloaded")
-    assert [call.is_executable for call in response.calls] == [False]
 
 
 def test_what_the_provider_runs_itself_is_no_call_of_ours() -> None:
@@ -377,7 +344,3 @@ def test_each_candidate_is_a_message_and_the_first_one_is_asked() -> None:
     response = read({"candidates": candidates})
     assert [call.tool_name for call in response.calls] == ["f"]
     assert [message.calls[0].tool_name for message in response.messages] == ["f", "g"]
-
-
-def test_a_stream_without_candidates_is_told() -> None:
-    assert read({"modelVersion": "m"}).unread == ("there is neither a message nor an error",)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.choices import written_choice
 
 from tooltrail.records import (
@@ -190,7 +191,7 @@ def test_what_was_said_of_a_message_or_is_null_has_no_place() -> None:
     assert report == [("provider_data_dropped", "brandNew"), ("provider_data_dropped", "text, x")]
 
 
-@pytest.mark.parametrize("native", [{}, "x", 5, None, ["x"]])
+@each_case("native", [{}, "x", 5, None, ["x"]])
 def test_what_can_be_no_part_is_dropped(native: Any) -> None:
     export = write(user(TextBlock(text="a"), ProviderBlock(native=native), origin=OURS))
     assert export.request["contents"] == [{"role": "user", "parts": [{"text": "a"}]}]
@@ -256,7 +257,7 @@ def test_media_stand_behind_the_text_of_a_response() -> None:
     assert answered(PNG, status="error")[1][0][0] == "block_described"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("media_type", "is_native"),
     [
         ("image/bmp", True),
@@ -312,13 +313,6 @@ def test_what_stood_beside_a_response_stands_beside_it_again() -> None:
         }
     ]
     assert report == []
-
-
-def test_two_turns_of_a_model_are_one_that_has_both() -> None:
-    export = write(Message.of("user", "go"), model(TextBlock(text="a")), model(TextBlock(text="b")))
-    contents: Any = export.request["contents"]
-    assert contents[1:] == [{"role": "model", "parts": [{"text": "a"}, {"text": "b"}]}]
-    assert changes(export) == [("messages_merged", "merged with the previous message")]
 
 
 def test_calls_in_parallel_cannot_be_forbidden() -> None:

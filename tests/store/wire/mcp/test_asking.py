@@ -1,6 +1,6 @@
 """Definitions of tools over MCP, and what a request cannot ask for."""
 
-import pytest
+from tests.support.cases import each_case
 from tests.support.wire.choices import written_choice
 from tests.support.wire.schemas import problems
 
@@ -46,12 +46,6 @@ def test_the_mapping_table_tool_definition() -> None:
     assert FORMAT.read_tools({"tools": [NATIVE]}) == (TOOL,)
 
 
-def test_an_empty_description_is_one() -> None:
-    native: JsonObject = {"name": "f", "description": "", "inputSchema": {"type": "object"}}
-    tools = FORMAT.read_tools({"tools": [native]})
-    assert FORMAT.write_tools(tools).request == {"tools": [native]}
-
-
 def test_tools_are_found_in_a_response_and_among_messages() -> None:
     response: JsonObject = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [NATIVE]}}
     assert FORMAT.read_tools(response) == (TOOL,)
@@ -94,7 +88,7 @@ def test_names_are_those_that_the_protocol_advises() -> None:
     assert FORMAT.write_tools([]).request == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("choice", "is_told"),
     [
         (ToolChoice("auto"), False),

@@ -35,11 +35,6 @@ def test_the_mapping_table_call_arguments_are_an_object() -> None:
     assert problems("mcp-2026.request", export.request) == []
 
 
-def test_the_id_of_the_request_is_not_one_of_the_call() -> None:
-    assert read_call(REQUEST).call_id is None
-    assert write_call(CALL, "x").request["id"] == "x"
-
-
 def test_arguments_that_are_absent_stay_absent() -> None:
     call = read_call({"method": "tools/call", "params": {"name": "f"}})
     assert (call.arguments_raw, call.arguments) == ("", {})
@@ -130,10 +125,3 @@ def test_what_another_provider_said_of_a_call_is_not_sent_to_a_server() -> None:
     ]
     own = write_call(signed, 1, is_own=True).request["params"]
     assert own == {**params, "thoughtSignature": "c2ln"}
-
-
-def test_that_a_call_was_one_of_a_provider_s_own_tools_is_told() -> None:
-    export = write_call(ToolCall(tool_name="shell", arguments_raw="{}", kind="builtin"), 1)
-    assert [(one.kind, one.detail) for one in export.report] == [
-        ("provider_data_dropped", "the call is of the kind builtin")
-    ]

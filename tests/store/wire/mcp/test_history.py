@@ -183,13 +183,6 @@ def test_a_call_that_still_waits_for_input_has_no_result() -> None:
     ]
 
 
-def test_the_same_request_with_a_new_id_is_another_call() -> None:
-    conversation = read(request(1), request(2), response(2, done("x")))
-    assert outline(conversation) == ["mcp:0 asks", "mcp:1 asks", "mcp:1 ok x"]
-    unknown = request(3, inputResponses={}, requestState="nobody's")
-    assert outline(read(unknown)) == ["mcp:0 asks"]
-
-
 def test_a_task_of_the_older_revision_ends_with_the_result_that_is_fetched() -> None:
     task: JsonObject = {"taskId": "t1", "status": "working", "ttl": None}
     messages = (
@@ -199,20 +192,6 @@ def test_a_task_of_the_older_revision_ends_with_the_result_that_is_fetched() -> 
         response(2, {**task, "status": "completed"}),
         request(3, "tasks/result", taskId="t1"),
         response(3, done("x")),
-    )
-    conversation = read(*messages)
-    assert called(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
-    assert without_rounds(conversation) == [messages[0], response(1, done("x"))]
-
-
-def test_a_task_of_the_extension_brings_its_result_along() -> None:
-    task: JsonObject = {"resultType": "task", "taskId": "t1", "status": "working"}
-    ended: JsonObject = {"resultType": "complete", "taskId": "t1", "status": "completed"}
-    messages = (
-        request(1),
-        response(1, task),
-        request(2, "tasks/get", taskId="t1"),
-        response(2, {**ended, "result": done("x")}),
     )
     conversation = read(*messages)
     assert called(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
@@ -317,16 +296,6 @@ def test_an_answer_to_nobody_but_the_server_is_passed_over() -> None:
         assert read(request(1, "elicitation/create"), answer).messages == ()
 
 
-def test_tools_are_found_where_the_server_has_asked_with_the_same_id() -> None:
-    listed: JsonObject = {"tools": [{"name": "f", "inputSchema": {"type": "object"}}]}
-    for method, answer in ANSWERED:
-        conversation = read(
-            request(1, "tools/list"), request(1, method), response(1, listed), response(1, answer)
-        )
-        assert [tool.name for tool in conversation.tools] == ["f"]
-        assert conversation.messages == ()
-
-
 @pytest.mark.parametrize("state", ["s", None])
 def test_a_round_that_is_sent_again_is_the_same_call(state: str | None) -> None:
     given: JsonObject = {"inputResponses": {"k": {"action": "accept"}}}
@@ -396,14 +365,6 @@ def test_what_cannot_be_placed_is_kept_whole() -> None:
     assert len(export.report.of_kind("provider_data_dropped")) == 3
 
 
-def test_a_result_without_a_call_keeps_its_own_blocks_and_extras() -> None:
-    content: list[JsonValue] = [{"type": "new", "x": 1}]
-    stray = response(1, {**done(""), "content": content, "_meta": {"a": 1}})
-    export = written(read(stray))
-    assert export.request["messages"] == [stray]
-    assert [change.kind for change in export.report] == ["result_orphaned"]
-
-
 def test_no_messages_are_refused() -> None:
     with pytest.raises(InvalidRecordError):
         FORMAT.read_history({"calls": []})
@@ -454,16 +415,3 @@ def test_what_is_spoken_around_calls_has_no_place_and_is_told() -> None:
         "id_dropped",
         "id_dropped",
     ]
-
-
-def session(count: int) -> Conversation:
-    messages: list[JsonValue] = []
-    for number in range(count):
-        messages.append(request(number))
-        messages.append(response(number, done("x")))
-    return read(*messages)
-
-
-def test_many_calls_are_written_and_read() -> None:
-    conversation = session(1_000)
-    assert FORMAT.read_history({"messages": again(conversation)}) == conversation

@@ -7,7 +7,7 @@ and annotations survive; ids of calls, batches, thoughts and what is said beside
 import json
 from collections.abc import Iterator
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.wire.mcp.test_history import META
 from tests.support.conversations import (
@@ -18,6 +18,7 @@ from tests.support.conversations import (
     spoken_texts,
     tool_names,
 )
+from tests.support.nasty_messages import tangled_conversations
 from tests.support.wire.schemas import problems
 from tests.support.wire.sendable import value_problems
 
@@ -30,13 +31,12 @@ from tooltrail.records import (
     Origin,
     ResourceBlock,
     ResultBlock,
-    ResultStatus,
     TextBlock,
     ToolCall,
     read_json,
 )
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, JsonObject
-from tooltrail.wire.mcp import FORMAT, read_result, write_result
+from tooltrail.wire.mcp import FORMAT
 from tooltrail.wire.members import objects_in
 
 OWN = Origin(wire_format="mcp")
@@ -146,15 +146,6 @@ def schema_problems(export: Export) -> Iterator[str]:
             yield from problems("mcp-2026.result", message["result"])
 
 
-@given(own_results())
-def test_a_result_comes_back_as_it_was(result: ResultBlock) -> None:
-    export = write_result(result, is_own=True)
-    assert not export.report
-    assert problems("mcp-2026.result", export.request) == []
-    assert read_result(export.request) == result
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(own_conversations())
 def test_calls_and_results_come_back_as_they_were(conversation: Conversation) -> None:
     export = written(conversation)
@@ -166,7 +157,6 @@ def test_calls_and_results_come_back_as_they_were(conversation: Conversation) ->
     assert FORMAT.read_history(written(again).request) == again
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(conversations())
 def test_any_conversation_comes_back_but_for_the_row_of_the_loss_table(
     conversation: Conversation,
@@ -180,96 +170,7 @@ def test_any_conversation_comes_back_but_for_the_row_of_the_loss_table(
     assert len(export.report.of_kind("id_dropped")) == calls
 
 
-# From here on: whatever a record can hold.
-any_texts = st.text(max_size=8) | st.sampled_from(["", "\0", "\ud800", "a\ud83d", "ERROR: x"])
-any_ids = st.none() | st.sampled_from(["", "a", "b"]) | any_texts
-any_arguments = st.sampled_from(
-    [
-        "",
-        " ",
-        "{",
-        "null",
-        "[1]",
-        '{"a":1e400}',
-        '{"a":1,"a":2}',
-        '{"\\ud800":"\\u0000"}',
-        "[" * 999,
-    ]
-)
-any_extras: st.SearchStrategy[JsonObject] = st.sampled_from(
-    [
-        {},
-        {"_meta": {"a": "\ud800"}},
-        {"jsonrpc": {"task": "\0"}},
-        {"jsonrpc": {"error": {"code": 1, "message": "no"}}},
-    ]
-)
-any_call_extras: st.SearchStrategy[JsonObject] = st.sampled_from([{}, {"_meta": {"a": "\ud800"}}])
-any_blocks: st.SearchStrategy[ContentBlock] = st.one_of(
-    st.builds(TextBlock, text=any_texts, is_refusal=st.booleans()),
-    st.builds(
-        MediaBlock,
-        kind=st.sampled_from(["image", "audio", "document"]),
-        media_type=st.none() | any_texts,
-        data=st.none() | st.sampled_from(["", "no base64", "AAEC"]),
-        uri=st.none() | any_texts,
-        name=st.none() | any_texts,
-    ),
-    st.builds(
-        ResourceBlock,
-        uri=any_texts,
-        media_type=st.none() | any_texts,
-        text=st.none() | any_texts,
-        data=st.none() | st.sampled_from(["", "no base64", "AAEC"]),
-        name=st.none() | any_texts,
-    ),
-)
-any_calls = st.builds(
-    CallBlock,
-    call=st.builds(
-        ToolCall,
-        tool_name=any_texts,
-        arguments_raw=any_arguments,
-        call_id=any_ids,
-        kind=st.sampled_from(["function", "custom", "builtin", "mcp"]),
-        namespace=st.none() | any_texts,
-        extras=any_call_extras,
-    ),
-    key=st.none() | st.sampled_from(["k", "l"]),
-)
-any_statuses: st.SearchStrategy[ResultStatus] = st.sampled_from(
-    ["ok", "error", "timeout", "denied", "unknown", "cancelled", "interrupted"]
-)
-any_results = st.builds(
-    ResultBlock,
-    call_id=any_ids,
-    status=any_statuses,
-    content=st.lists(any_blocks, max_size=3).map(tuple),
-    structured=st.sampled_from([None, {"a": "\udfff"}, [1]]),
-    has_structured=st.booleans(),
-    key=st.none() | st.sampled_from(["k", "l"]),
-    extras=any_extras,
-)
-any_origins = st.none() | st.builds(Origin, wire_format=st.sampled_from(["mcp", "openai"]))
-any_messages = st.one_of(
-    st.builds(
-        Message,
-        role=st.sampled_from(["system", "developer", "user", "assistant"]),
-        blocks=st.lists(any_blocks | any_calls | any_results, max_size=4).map(tuple),
-        origin=any_origins,
-    ),
-    st.builds(
-        Message,
-        role=st.just("tool"),
-        blocks=st.lists(any_results, min_size=1, max_size=3).map(tuple),
-        origin=any_origins,
-    ),
-)
-any_conversations = st.lists(any_messages, max_size=6).map(Conversation.of)
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow])
-@given(any_conversations)
+@given(tangled_conversations)
 def test_whatever_a_record_holds_becomes_messages_that_can_be_sent(
     conversation: Conversation,
 ) -> None:

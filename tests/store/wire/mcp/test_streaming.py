@@ -1,14 +1,12 @@
 """Streams of JSON-RPC messages."""
 
 import json
-import random
-from itertools import pairwise
 
 import pytest
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message, ProviderBlock, TextBlock
-from tooltrail.wire import JsonObject, read_stream, wire_format
+from tooltrail.wire import JsonObject, read_stream
 from tooltrail.wire.mcp import FORMAT, read_call, read_result
 
 PROGRESS: JsonObject = {
@@ -44,10 +42,6 @@ def events(*messages: JsonObject) -> bytes:
     )
 
 
-def test_the_format_is_registered_under_its_name() -> None:
-    assert wire_format("mcp") is FORMAT
-
-
 def test_notifications_and_requests_of_the_server_are_no_results() -> None:
     response = read_stream(FORMAT, [events(PROGRESS, ASKED, RESPONSE)])
     assert response == FORMAT.read_response(RESPONSE)
@@ -58,17 +52,6 @@ def test_notifications_and_requests_of_the_server_are_no_results() -> None:
     assert response.unread == ()
 
 
-def test_where_chunks_begin_and_end_makes_no_difference() -> None:
-    data = events(PROGRESS, ASKED, PROGRESS, RESPONSE)
-    expected = FORMAT.read_response(RESPONSE)
-    chance = random.Random(11)
-    for _ in range(200):
-        cuts = sorted(chance.choices(range(len(data) + 1), k=chance.randrange(12)))
-        edges = [0, *cuts, len(data)]
-        chunks = [data[start:end] for start, end in pairwise(edges)]
-        assert read_stream(FORMAT, chunks) == expected
-
-
 def test_a_stream_that_is_cut_off_has_no_result() -> None:
     data = events(PROGRESS, RESPONSE)
     end_of_json = data.rindex(b"}") + 1
@@ -76,10 +59,6 @@ def test_a_stream_that_is_cut_off_has_no_result() -> None:
         response = read_stream(FORMAT, [data[:end]])
         assert response.messages == ()
         assert response.unread[-1] == "the stream has no response"
-
-
-def test_a_response_that_is_no_stream_is_taken_too() -> None:
-    assert read_stream(FORMAT, [json.dumps(RESPONSE, indent=1)]) == FORMAT.read_response(RESPONSE)
 
 
 def test_responses_to_several_requests_are_a_message_each() -> None:

@@ -63,14 +63,6 @@ def test_a_tool_of_free_text_takes_it_in_the_member_that_its_calls_have_it_in() 
     ]
 
 
-def test_a_tool_without_parameters_has_no_such_member() -> None:
-    tool = ToolDefinition(name="now")
-    export = FORMAT.write_tools([tool])
-    assert export.request == {"tools": [{"type": "function", "function": {"name": "now"}}]}
-    assert FORMAT.read_tools(export.request) == (tool,)
-    assert FORMAT.write_tools([]).request == {}
-
-
 def test_an_empty_description_is_one() -> None:
     native: JsonObject = {"type": "function", "function": {"name": "f", "description": ""}}
     tools = FORMAT.read_tools({"tools": [native]})

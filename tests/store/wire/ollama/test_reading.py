@@ -4,6 +4,7 @@ import json
 
 import pytest
 from pydantic import JsonValue
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -12,14 +13,12 @@ from tooltrail.records import (
     Message,
     Origin,
     ProviderBlock,
-    ReasoningBlock,
     ResultBlock,
     TextBlock,
     ToolCall,
     ToolDefinition,
 )
-from tooltrail.wire import JsonObject, wire_format
-from tooltrail.wire.ollama import FORMAT
+from tooltrail.wire import JsonObject
 from tooltrail.wire.ollama.reading import read_history, read_response
 
 PNG = "iVBORw0KGgoAAAANSUhEUg=="
@@ -42,25 +41,6 @@ def calling(*calls: JsonValue, **members: JsonValue) -> JsonObject:
 
 def called(name: str, arguments: JsonValue, **members: JsonValue) -> JsonObject:
     return {"function": {"name": name, "arguments": arguments}, **members}
-
-
-def test_the_format_is_registered_under_its_name() -> None:
-    payload: JsonObject = {"message": {"content": "x"}, "done": True}
-    assert wire_format("ollama").name == "ollama"
-    assert wire_format("ollama").read_response(payload) == read_response(payload)
-
-
-def test_a_text_is_a_message_with_its_origin() -> None:
-    response = read_response(answer({"content": "Paris."}))
-    assert response.messages == (
-        Message(
-            role="assistant",
-            blocks=(TextBlock(text="Paris."),),
-            origin=Origin(wire_format="ollama", model="qwen3", finish_reason="stop"),
-        ),
-    )
-    assert response.failure is None
-    assert response.unread == ()
 
 
 def test_calls_are_in_order_though_the_reason_to_end_is_stop() -> None:
@@ -90,13 +70,6 @@ def test_calls_are_in_order_though_the_reason_to_end_is_stop() -> None:
     )
     assert all(call.is_executable for call in response.calls)
     assert response.message.is_complete
-
-
-def test_a_server_without_ids_and_indexes_gets_none() -> None:
-    (call,) = read_response(calling(called("f", {"a": 1}))).calls
-    assert call == ToolCall(tool_name="f", arguments_raw='{"a":1}')
-    assert call.call_id is None
-    assert call.flags == ()
 
 
 def test_an_id_that_comes_twice_is_flagged_the_second_time() -> None:
@@ -139,7 +112,7 @@ def test_thinking_that_is_no_text_keeps_no_call_from_running(thinking: JsonValue
     assert response.unread == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "raw"),
     [
         (None, ""),
@@ -159,11 +132,6 @@ def test_a_number_beyond_a_double_cannot_be_read_as_arguments() -> None:
     (call,) = read_response(payload).calls
     assert call.parse_error is not None
     assert not call.is_executable
-
-
-def test_thinking_is_reasoning_and_stands_first() -> None:
-    message = read_response(answer({"content": "hi", "thinking": "hm"})).message
-    assert message.blocks == (ReasoningBlock(text="hm"), TextBlock(text="hi"))
 
 
 def test_an_image_has_the_type_that_its_first_bytes_tell() -> None:
@@ -188,7 +156,7 @@ def test_what_is_not_known_is_kept_as_extras_of_the_call_and_of_the_message() ->
     assert message.origin.extras == {"logprobs": [0]}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "member",
     [
         {"content": [{"type": "text", "text": "x"}]},
@@ -248,12 +216,6 @@ def test_an_error_beside_calls_makes_them_incomplete() -> None:
     response = read_response(calling(called("f", {}), error="overloaded"))
     assert response.failure is not None
     assert response.calls[0].flags == ("incomplete",)
-
-
-def test_an_answer_of_another_kind_says_so() -> None:
-    assert FORMAT.read_response({"choices": []}).unread == (
-        "there is neither a message nor an error",
-    )
 
 
 def test_a_history_is_read_with_its_tools_and_batches() -> None:
@@ -334,21 +296,3 @@ def test_results_behind_results_of_another_batch_are_messages_of_their_own() -> 
 def test_what_is_no_history_is_refused(request_body: JsonObject) -> None:
     with pytest.raises(InvalidRecordError):
         read_history(request_body)
-
-
-def deep(levels: int) -> JsonValue:
-    value: JsonValue = 1
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
-def test_what_is_nested_deeper_than_a_record_can_hold_is_told_and_never_run() -> None:
-    response = FORMAT.read_response(
-        answer({"content": "", "odd": deep(500), "tool_calls": [called("f", {})]})
-    )
-    (call,) = response.calls
-    assert "incomplete" in call.flags
-    assert response.unread == ("what is nested deeper than 200 levels is kept as text",)
-    with pytest.raises(InvalidRecordError):
-        FORMAT.read_history({"messages": [{"role": "user", "content": deep(500)}]})

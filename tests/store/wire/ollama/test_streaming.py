@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from tooltrail.records import ReasoningBlock, TextBlock
-from tooltrail.wire import JsonObject, Response, ResponseStream, read_stream
+from tooltrail.wire import JsonObject, Response, read_stream
 from tooltrail.wire.ollama import FORMAT
 
 
@@ -78,18 +78,6 @@ def test_a_proxy_may_answer_a_request_to_stream_with_one_object() -> None:
     assert read_stream(FORMAT, [laid_out[:50], laid_out[50:]]) == FORMAT.read_response(WHOLE)
 
 
-def test_a_stream_cut_off_anywhere_has_nothing_to_run() -> None:
-    data = spelled(*STREAM)
-    begin_of_end = len(spelled(*STREAM[:-1]))
-    for end in range(len(data) - 2):
-        response = read_stream(FORMAT, [data[:end]])
-        assert not any(one.is_executable for one in response.calls)
-        assert all("incomplete" in one.flags for one in response.calls)
-        assert response.unread
-        assert not any(message.is_complete for message in response.messages)
-    assert len(read_stream(FORMAT, [data[:begin_of_end]]).calls) == 3
-
-
 def test_an_error_in_mid_stream_is_a_failure_and_its_calls_are_not_to_be_run() -> None:
     response = read(STREAM[0], STREAM[4], {"error": "an error was encountered while running"})
     assert response.failure is not None
@@ -98,34 +86,10 @@ def test_an_error_in_mid_stream_is_a_failure_and_its_calls_are_not_to_be_run() -
     assert not response.message.is_complete
 
 
-def test_an_error_on_the_first_line_is_all_there_is() -> None:
-    response = read({"error": "model not found"})
-    assert response.messages == ()
-    assert response.failure is not None
-    assert response.unread == ()
-
-
-def test_an_error_behind_the_end_still_keeps_the_calls_from_being_run() -> None:
-    response = read(*STREAM, {"error": "late"})
-    assert response.failure is not None
-    assert not any(one.is_executable for one in response.calls)
-
-
-def test_a_cut_answer_flags_its_last_call() -> None:
-    response = read(*STREAM[:-1], last(done_reason="length"))
-    assert [one.is_executable for one in response.calls] == [True, True, False]
-
-
 def test_a_server_between_may_tell_the_end_by_done_alone() -> None:
     events = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in STREAM[:-1])
     response = read_stream(FORMAT, [events, b"data: [DONE]\n\n"])
     assert [one.is_executable for one in response.calls] == [True, True, True]
-
-
-def test_a_line_that_cannot_be_read_is_told() -> None:
-    response = read_stream(FORMAT, [spelled(STREAM[2]) + b"{broken\n" + spelled(last())])
-    assert response.message.text == "I "
-    assert len(response.unread) == 1
 
 
 def test_blank_lines_and_thinking_that_is_no_text_keep_no_call_from_running() -> None:
@@ -163,9 +127,3 @@ def test_odd_members_of_lines_are_kept_and_told() -> None:
 def test_a_stream_of_nothing_says_so(chunks: list[bytes]) -> None:
     response = read_stream(FORMAT, chunks)
     assert response == Response((), None, ("there is neither a message nor an error",))
-
-
-def test_an_assembler_without_lines_has_no_calls() -> None:
-    stream = ResponseStream(FORMAT)
-    stream.feed(json.dumps(line({"content": "", "tool_calls": [call("f", 0)]})))
-    assert [one.flags for one in stream.finish().calls] == [("incomplete",)]

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-import pytest
-from pydantic import JsonValue
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -13,7 +12,6 @@ from tooltrail.records import (
     Message,
     MessageBlock,
     Origin,
-    ProviderBlock,
     ReasoningBlock,
     ResourceBlock,
     ResultBlock,
@@ -57,44 +55,6 @@ def answered(*content: ContentBlock, call_id: str | None = None) -> ResultBlock:
     return ResultBlock(call_id=call_id, content=content)
 
 
-def test_results_follow_in_the_order_of_the_calls_with_name_and_id() -> None:
-    first = ToolCall(tool_name="f", call_id="call_1")
-    second = ToolCall(tool_name="g", call_id="call_2", position=1)
-    export = exported(
-        asking(first, second),
-        answering(
-            answered(TextBlock(text="two"), call_id="call_2"),
-            answered(TextBlock(text="one"), call_id="call_1"),
-        ),
-    )
-    assert natives(export)[1:] == [
-        {"role": "tool", "content": "one", "tool_name": "f", "tool_call_id": "call_1"},
-        {"role": "tool", "content": "two", "tool_name": "g", "tool_call_id": "call_2"},
-    ]
-    assert kinds(export) == ["order_changed"]
-
-
-def test_calls_without_ids_stay_without_and_nothing_becomes_text() -> None:
-    call = ToolCall(tool_name="f", arguments_raw='{"a":1}')
-    export = exported(asking(call), answering(answered(TextBlock(text="x"))))
-    assert natives(export) == [
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}],
-        },
-        {"role": "tool", "content": "x", "tool_name": "f"},
-    ]
-    assert not export.report
-
-
-def test_an_id_that_was_made_stays_away() -> None:
-    call = ToolCall(tool_name="f", call_id="call_x", flags=("id_synthesised",))
-    export = exported(asking(call), answering(answered(TextBlock(text="x"), call_id="call_x")))
-    assert "id" not in objects_in(natives(export)[0]["tool_calls"])[0]
-    assert "tool_call_id" not in natives(export)[1]
-
-
 def test_ids_may_repeat_and_be_of_any_length_and_are_changed_where_they_cannot_be_sent() -> None:
     ids = ["functions.Bash:0", "functions.Bash:0", "x" * 500, "a\0b"]
     calls = [ToolCall(tool_name="f", call_id=one, position=n) for n, one in enumerate(ids)]
@@ -105,13 +65,6 @@ def test_ids_may_repeat_and_be_of_any_length_and_are_changed_where_they_cannot_b
     assert [one["tool_call_id"] for one in natives(export)[1:]] == written
     assert [one["content"] for one in natives(export)[1:]] == ["0", "1", "2", "3"]
     assert kinds(export) == ["id_renamed"]
-
-
-def test_the_content_of_an_empty_output_is_there() -> None:
-    messages = [asking(ToolCall(tool_name="f")), answering(answered())]
-    export = exported(*messages)
-    assert natives(export)[1]["content"] == "(no output)"
-    assert kinds(export) == ["output_empty"]
 
 
 def test_images_go_beside_the_text_of_messages_and_results() -> None:
@@ -138,7 +91,7 @@ def test_the_type_and_name_of_an_image_that_its_bytes_do_not_tell_are_reported()
     assert change.detail == "of an image: media_type, name, extras"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "block",
     [
         MediaBlock(kind="audio", media_type="audio/wav", data="AAEC"),
@@ -178,7 +131,7 @@ def test_text_behind_a_call_stands_before_it_and_is_told() -> None:
     assert kinds(export) == ["order_changed"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "arguments", "kind"),
     [
         ("", {}, None),
@@ -204,12 +157,6 @@ def test_integers_that_the_server_may_round_are_counted() -> None:
     call = ToolCall(tool_name="f", arguments_raw=f'{{"a":{2**60},"b":[{2**61},true,1]}}')
     (change,) = exported(asking(call), answering(answered(TextBlock(text="x")))).report
     assert change.detail == "2 integers beyond 2**53 here, which the server may round"
-
-
-def test_the_namespace_of_a_call_stands_in_its_name() -> None:
-    call = ToolCall(tool_name="f", namespace="disk")
-    export = exported(asking(call), answering(answered(TextBlock(text="x"))))
-    assert kinds(export) == ["name_renamed"]
 
 
 def test_what_the_model_thought_and_extras_go_back_to_ollama_alone() -> None:
@@ -292,11 +239,3 @@ def test_what_a_message_cannot_say_here_is_told() -> None:
         "status_flattened",
         "error_as_prefix",
     ]
-
-
-def test_provider_blocks_are_dropped_and_told() -> None:
-    odd: JsonValue = {"content": [1]}
-    message = Message(role="assistant", blocks=(ProviderBlock(native=odd),), origin=OWN)
-    export = exported(message)
-    assert natives(export) == []
-    assert kinds(export) == ["provider_data_dropped", "message_empty"]

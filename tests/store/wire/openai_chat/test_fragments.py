@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.wire import Response, read_stream, wire_format
@@ -187,7 +188,7 @@ def test_an_index_that_is_spelled_otherwise_is_that_index(zero: Any, one: Any) -
     assert [call.flags for call in response.calls] == [(), ()]
 
 
-@pytest.mark.parametrize("index", ["a", "", "-1", "9" * 5000, 0.5, True, [0], {"a": 0}])
+@each_case("index", ["a", "", "-1", "9" * 5000, 0.5, True, [0], {"a": 0}])
 def test_an_index_that_is_no_number_is_told(index: Any) -> None:
     response = finished(
         chunk(entry("f", "", index=0, id="a")),
@@ -198,7 +199,7 @@ def test_an_index_that_is_no_number_is_told(index: Any) -> None:
     assert (len(response.calls), runnable(response)) == (2, [])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("middle", "unread"),
     [
         ({"function": "/tmp"}, "a call is not valid"),

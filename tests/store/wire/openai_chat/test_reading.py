@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     MediaBlock,
@@ -14,7 +15,7 @@ from tooltrail.records import (
     ResultBlock,
     TextBlock,
 )
-from tooltrail.wire import JsonObject, Response
+from tooltrail.wire import Response
 from tooltrail.wire.openai_chat import FORMAT
 
 CALL: dict[str, Any] = {"id": "x", "function": {"name": "f", "arguments": "{}"}}
@@ -84,7 +85,7 @@ def test_a_custom_tool_that_is_null_beside_a_function_is_none() -> None:
     assert (response.unread, response.calls[0].is_executable) == ((), True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "told"),
     [
         (None, "choices[0] has no message"),
@@ -103,24 +104,10 @@ def test_what_is_not_as_the_format_says_is_told(message: Any, told: str) -> None
     assert not any(call.is_executable for call in response.calls)
 
 
-def test_an_id_that_is_no_text_is_kept() -> None:
-    (call,) = answered({"tool_calls": [{**CALL, "id": 5}]}).calls
-    assert (call.call_id, call.extras) == (None, {"id": 5})
-
-
 def test_what_else_a_call_and_its_function_say_is_kept() -> None:
     function = {**CALL["function"], "x": 1}
     (call,) = answered({"tool_calls": [{**CALL, "function": function, "y": 2}]}).calls
     assert call.extras == {"function": {"x": 1}, "y": 2}
-
-
-def test_content_that_is_one_part_is_that_part() -> None:
-    (block,) = answered({"content": {"type": "text", "text": "hi"}}).message.blocks
-    assert block == TextBlock(text="hi")
-
-
-def test_content_that_is_not_understood_is_kept() -> None:
-    assert answered({"content": {"a": 1}}).message.blocks == (ProviderBlock(native={"a": 1}),)
 
 
 def test_members_of_another_kind_are_kept_as_extras() -> None:
@@ -200,15 +187,10 @@ PARTS: list[tuple[Any, MessageBlock]] = [
 ]
 
 
-@pytest.mark.parametrize(("part", "block"), PARTS)
+@each_case(("part", "block"), PARTS)
 def test_a_part_is_read_in_a_list_and_by_itself(part: Any, block: MessageBlock) -> None:
     assert said([part]) == (block,)
     assert said(part) == (block,)
-
-
-def test_a_file_of_a_provider_makes_its_message_the_providers() -> None:
-    part = {"type": "file", "file": {"file_id": "file-1"}}
-    assert read({"role": "user", "content": [part]})[0].origin == own()
 
 
 @pytest.mark.parametrize("value", [{"temp": 5}, 5, False])
@@ -226,15 +208,3 @@ def test_what_else_a_result_says_goes_back_with_its_call() -> None:
     (result,) = answer.results
     assert (result.tool_name, result.extras) == ("f", {"cached": True})
     assert (asked.origin, answer.origin) == (None, own())
-
-
-def test_a_call_of_a_function_and_of_a_custom_tool_is_told_and_not_run() -> None:
-    both: JsonObject = {
-        "id": "a",
-        "function": {"name": "f", "arguments": "{}"},
-        "custom": {"name": "g", "input": "x"},
-    }
-    message: JsonObject = {"role": "assistant", "content": None, "tool_calls": [both]}
-    response = FORMAT.read_response({"choices": [{"finish_reason": "stop", "message": message}]})
-    assert response.unread == ("a call is not valid",)
-    assert [call.is_executable for call in response.calls] == [False]

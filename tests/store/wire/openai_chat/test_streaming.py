@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
@@ -104,26 +105,6 @@ def test_calls_without_ids_stay_apart_and_have_none() -> None:
     assert [call.position for call in response.calls] == [0, 1]
 
 
-def test_without_ids_and_index_a_name_behind_a_whole_call_begins_another() -> None:
-    response = finished(fragment('{"a":1}', "f"), fragment("{}", "f"))
-    assert list(map(told, response.calls)) == [("f", None, '{"a":1}'), ("f", None, "{}")]
-
-
-def test_a_name_that_is_repeated_or_cut_is_one_name() -> None:
-    response = finished(
-        fragment('{"a":', "f", index=0, id="x"),
-        fragment("1}", "f", index=0),
-        fragment("", "get_", index=1, id="y"),
-        fragment("{}", "weather", index=1),
-    )
-    assert list(map(told, response.calls)) == [("f", "x", '{"a":1}'), ("get_weather", "y", "{}")]
-
-
-def test_a_whole_call_in_one_chunk_is_taken() -> None:
-    response = finished(fragment('{"a":1}', "f", index=0, id="x"))
-    assert list(map(told, response.calls)) == [("f", "x", '{"a":1}')]
-
-
 def test_arguments_that_are_an_object_are_flagged_and_keep_their_order() -> None:
     (call,) = finished(fragment({"b": 1, "a": 2}, "f", index=0, id="x")).calls
     assert (call.arguments_raw, call.flags) == ('{"b":1,"a":2}', ("arguments_were_object",))
@@ -146,14 +127,6 @@ def test_arguments_that_are_no_json_stay_as_they_came(raw: str) -> None:
     (call,) = finished(fragment(raw, "f", index=0, id="x")).calls
     assert (call.arguments_raw, call.is_executable) == (raw, False)
     assert call.parse_error
-
-
-def test_a_stream_that_breaks_off_has_no_call_to_run() -> None:
-    response = read_events("openai", fragment('{"a":1}', "f", index=0, id="x"))
-    (call,) = response.calls
-    # Whole by chance: nobody knows what was to follow.
-    assert (call.flags, call.is_executable) == (("incomplete",), False)
-    assert not response.message.is_complete
 
 
 def test_the_sentinel_alone_ends_a_stream_too() -> None:
@@ -235,15 +208,6 @@ def test_what_else_a_call_says_goes_back_to_its_provider() -> None:
     response = finished(fragment("{}", "f", index=0, id="x", extra_content=signature))
     (call,) = response.calls
     assert call.extras == {"extra_content": signature}
-
-
-def test_an_answer_that_was_not_streamed_after_all_is_read() -> None:
-    message = {"role": "assistant", "content": "Hi."}
-    response = read_events(
-        "openai",
-        {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]},
-    )
-    assert (response.message.text, response.message.is_complete) == ("Hi.", True)
 
 
 def test_a_stream_without_choices_is_told() -> None:
@@ -345,7 +309,7 @@ def test_sound_in_many_pieces_takes_time_by_their_number() -> None:
     assert response.message.origin.extras == {"audio": {"data": piece * 10_000}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("event", "expected"),
     [
         (delta(content=5), "content of a delta is not a string"),
@@ -372,17 +336,3 @@ def test_a_text_that_is_none_keeps_no_call_from_running(name: str, value: Any) -
     assert (response.unread, response.calls[0].is_executable) == ((), True)
     assert response.message.origin is not None
     assert response.message.origin.extras == {name: value}
-
-
-def test_content_that_is_one_part_is_read() -> None:
-    part = {"type": "text", "text": "hi"}
-    response = finished(fragment("{}", "f", index=0, id="x"), delta(content=part))
-    assert response.unread == ()
-    assert (response.message.text, response.calls[0].is_executable) == ("hi", True)
-
-
-def test_what_a_filter_cut_off_is_not_run() -> None:
-    call = fragment("{}", "f", index=0, id="x")
-    response = read_events("openai", call, delta("content_filter"))
-    assert response.calls[0].flags == ("incomplete",)
-    assert not response.message.is_complete

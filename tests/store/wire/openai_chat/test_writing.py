@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.checks import history_problems
 from tests.support.wire.schemas import problems
 
@@ -57,7 +58,7 @@ def user(*blocks: MessageBlock, origin: Origin | None = None) -> Message:
     return Message(role="user", blocks=blocks, origin=origin)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("blocks", "is_moved"),
     [
         ((THOUGHT, TEXT, REFUSAL, CALL), False),
@@ -81,10 +82,6 @@ def test_what_moves_is_told(blocks: tuple[MessageBlock, ...], is_moved: bool) ->
                 {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
             ],
         }
-
-
-def test_a_refusal_in_front_of_a_text_is_told_without_calls_too() -> None:
-    assert kinds(written(said(REFUSAL, TEXT))) == ["order_changed"]
 
 
 MEDIA: list[tuple[MediaBlock, dict[str, Any], list[str]]] = [
@@ -143,7 +140,7 @@ MEDIA: list[tuple[MediaBlock, dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("block", "part", "changes"), MEDIA)
+@each_case(("block", "part", "changes"), MEDIA)
 def test_media_are_parts_and_what_they_do_not_say_is_told(
     block: MediaBlock, part: dict[str, Any], changes: list[str]
 ) -> None:
@@ -176,8 +173,8 @@ def test_the_name_of_a_file_goes_to_the_provider_that_gave_it_alone(
     assert kinds(export) == ([] if is_sent else ["block_described"])
 
 
-@pytest.mark.parametrize("uri", ["s3://a/b", "file:file-1", "file:///etc/passwd", "gs://a/b"])
-@pytest.mark.parametrize("kind", ["image", "document"])
+@each_case("uri", ["s3://a/b", "file:file-1", "file:///etc/passwd", "gs://a/b"])
+@each_case("kind", ["image", "document"])
 def test_a_place_that_means_nothing_there_is_described(kind: Any, uri: str) -> None:
     export = written(user(MediaBlock(kind=kind, uri=uri)))
     assert told(export)[0]["content"] == f"[{kind} of unknown type, {uri}]"

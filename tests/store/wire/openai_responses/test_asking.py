@@ -2,18 +2,13 @@
 
 import json
 
-import pytest
-from tests.support.wire.choices import written_choice
+from tests.support.cases import each_case
 from tests.support.wire.schemas import problems
 
 from tooltrail.records import (
-    CallBlock,
-    Conversation,
-    Message,
-    ToolCall,
     ToolDefinition,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject, ToolChoice
+from tooltrail.wire import JsonObject
 from tooltrail.wire.openai_responses import FORMAT
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -59,7 +54,7 @@ TOOLS: list[JsonObject] = [
 ]
 
 
-@pytest.mark.parametrize("native", TOOLS, ids=lambda one: f"{one['type']} {one.get('name', '')}")
+@each_case("native", TOOLS)
 def test_every_kind_of_tool_comes_back_as_it_was(native: JsonObject) -> None:
     request: JsonObject = {"tools": [native]}
     tools = FORMAT.read_tools(request)
@@ -96,27 +91,6 @@ def test_what_another_provider_was_told_of_a_tool_is_reported() -> None:
     assert change.detail == "cache_control, defer_loading, type"
     own = tool.model_copy(update={"wire_format": "openai-responses", "extras": extras})
     assert FORMAT.write_tools([own]).request["tools"] == [{**native, **extras}]
-
-
-def test_illegal_names_are_the_same_in_tools_choice_and_calls() -> None:
-    name = "weather.get/ü"
-    tools = FORMAT.write_tools([ToolDefinition(name=name)])
-    choice = written_choice(FORMAT, ToolChoice("tool", (name,)), (ToolDefinition(name=name),))
-    call = ToolCall(tool_name=name, call_id="call_a")
-    history = FORMAT.write_history(
-        Conversation.of([Message(role="assistant", blocks=(CallBlock(call=call),))]),
-        DEFAULT_EXPORT_POLICY,
-    )
-    wire_name = tools.names[name]
-    assert wire_name.isascii()
-    for export in (tools, choice, history):
-        assert export.names == {name: wire_name}
-        assert wire_name in json.dumps(export.request)
-        assert export.report.of_kind("name_renamed")
-
-
-def test_a_choice_of_none_is_that_whatever_it_names() -> None:
-    assert written_choice(FORMAT, ToolChoice("none", ("f",))).request == {"tool_choice": "none"}
 
 
 def test_texts_of_tools_can_be_sent() -> None:

@@ -1,6 +1,7 @@
 """Parts of messages and of outputs as they are written, and what they cannot say."""
 
 import pytest
+from tests.support.cases import each_case
 from tests.support.wire.responses_messages import (
     FOREIGN,
     OWN,
@@ -21,7 +22,6 @@ from tooltrail.records import (
     MediaBlock,
     Message,
     MessageBlock,
-    Origin,
     ResourceBlock,
     ResultBlock,
     TextBlock,
@@ -63,10 +63,6 @@ def test_a_structured_value_stands_for_missing_content_alone() -> None:
     assert changes == ["structured_dropped"]
 
 
-def test_an_empty_output_says_so() -> None:
-    assert output_of() == ("(no output)", ["output_empty"])
-
-
 DESCRIBED: list[MessageBlock] = [
     MediaBlock(kind="image", media_type="image/bmp", data="aGk="),
     MediaBlock(kind="image", media_type="image/png", data="no base64"),
@@ -82,7 +78,7 @@ DESCRIBED: list[MessageBlock] = [
 ]
 
 
-@pytest.mark.parametrize("block", DESCRIBED)
+@each_case("block", DESCRIBED)
 def test_what_has_no_part_is_described(block: MessageBlock) -> None:
     export = written(
         Message(role="user", blocks=(block,)),
@@ -108,7 +104,7 @@ LOSSY: list[MediaBlock] = [
 ]
 
 
-@pytest.mark.parametrize("block", LOSSY)
+@each_case("block", LOSSY)
 def test_what_a_part_cannot_say_of_media_is_told(block: MediaBlock) -> None:
     export = written(Message(role="user", blocks=(block,)))
     assert isinstance(items_of(export)[0]["content"], list)
@@ -153,25 +149,6 @@ def test_extras_replace_nothing_that_a_part_says() -> None:
     export = unchecked(Message(role="user", blocks=(text,), origin=OWN))
     assert items_of(export)[0]["content"] == [{"type": "input_text", "text": "a", "y": 1}]
     assert [change.detail for change in export.report] == ["text, type, x"]
-
-
-def test_extras_of_what_is_described_are_told() -> None:
-    block = ResourceBlock(uri="mcp://x", extras={"a": 1})
-    for message in (
-        Message(role="user", blocks=(block,)),
-        Message(role="assistant", blocks=(block,)),
-    ):
-        assert kinds(written(message)) == ["provider_data_dropped", "block_described"]
-    export = written(asked(call()), answered(result(block)))
-    assert kinds(export) == ["provider_data_dropped", "block_described"]
-
-
-@pytest.mark.parametrize("role", ["user", "assistant"])
-def test_what_was_said_of_a_whole_message_is_told(role: str) -> None:
-    origin = Origin(wire_format="openai-responses", extras={"name": "bob"})
-    export = written(Message.model_validate({"role": role, "blocks": (TEXT,), "origin": origin}))
-    assert items_of(export) == [{"role": role, "content": "ok"}]
-    assert [change.detail for change in export.report] == ["name"]
 
 
 def test_the_extras_of_a_call_and_its_output_replace_nothing() -> None:

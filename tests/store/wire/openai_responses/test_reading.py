@@ -4,6 +4,7 @@ import json
 from typing import get_args
 
 import pytest
+from tests.support.cases import each_case
 
 from tooltrail.records import CallBlock, ProviderBlock, ReasoningBlock, TextBlock, ToolCall
 from tooltrail.wire import JsonObject, Response
@@ -142,7 +143,7 @@ BUILTIN: list[tuple[JsonObject, str, str, JsonObject]] = [
 ]
 
 
-@pytest.mark.parametrize(("item", "name", "raw", "extras"), BUILTIN)
+@each_case(("item", "name", "raw", "extras"), BUILTIN)
 def test_a_tool_of_the_format_itself_is_the_callers_to_run(
     item: JsonObject, name: str, raw: str, extras: JsonObject
 ) -> None:
@@ -226,7 +227,7 @@ HOSTED: list[tuple[JsonObject, ToolCall]] = [
 ]
 
 
-@pytest.mark.parametrize(("item", "expected"), HOSTED, ids=lambda one: str(one)[:40])
+@each_case(("item", "expected"), HOSTED)
 def test_what_the_provider_ran_itself_is_kept_verbatim(
     item: JsonObject, expected: ToolCall
 ) -> None:
@@ -249,7 +250,7 @@ def test_a_shell_whose_output_the_provider_gave_is_not_the_callers() -> None:
     assert [call.call_id for call in response.message.provider_calls] == ["s"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "kind",
     [
         "mcp_list_tools",
@@ -266,7 +267,7 @@ def test_what_is_no_call_is_only_kept(kind: str) -> None:
     assert response.unread == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "item",
     [
         {"type": "quantum_call", "name": "q"},
@@ -281,11 +282,6 @@ def test_an_unknown_item_is_kept(item: object) -> None:
     assert response.message.blocks == (ProviderBlock.model_validate({"native": item}),)
     # What is no object may have been anything; an item of a new type is none that was asked for.
     assert response.unread == (() if isinstance(item, dict) else ("output[0] is not an object",))
-
-
-def test_an_unknown_item_keeps_no_call_from_running() -> None:
-    response = read(FUNCTION, {"type": "quantum_thought"})
-    assert [call.is_executable for call in response.calls] == [True]
 
 
 def test_reasoning_keeps_all_that_proves_it() -> None:
@@ -350,11 +346,6 @@ def test_an_odd_call_is_flagged(item: JsonObject, flags: tuple[str, ...]) -> Non
     assert call.is_executable == ("incomplete" not in flags)
 
 
-def test_arguments_that_came_as_an_object_keep_their_order_and_numbers() -> None:
-    (call,) = read({**FUNCTION, "arguments": {"b": 1, "a": 2.0}}).calls
-    assert call.arguments_raw == '{"b":1,"a":2.0}'
-
-
 def test_a_call_of_a_program_waits_in_progress_for_its_answer() -> None:
     caller = {"type": "program", "caller_id": "call_p"}
     (call,) = read({**FUNCTION, "status": "in_progress", "caller": caller}).calls
@@ -406,7 +397,7 @@ def test_of_an_answer_that_was_cut_short_the_last_item_must_say_that_it_is_whole
     ]
 
 
-@pytest.mark.parametrize("status", ["failed", "cancelled", "queued", "in_progress", "gone"])
+@each_case("status", ["failed", "cancelled", "queued", "in_progress", "gone"])
 def test_nothing_of_an_answer_that_did_not_end_may_be_run(status: str) -> None:
     response = read(FUNCTION, status=status)
     assert [call.flags for call in response.calls] == [("incomplete",)]
@@ -416,7 +407,7 @@ def test_nothing_of_an_answer_that_did_not_end_may_be_run(status: str) -> None:
     assert (response.failure is not None) == (status == "failed")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("payload", "message", "kind"),
     [
         (

@@ -5,6 +5,7 @@ from typing import Literal
 
 import pytest
 from pydantic import JsonValue
+from tests.support.cases import each_case
 from tests.support.wire.responses_messages import (
     FOREIGN,
     OWN,
@@ -135,7 +136,7 @@ def own(name: str, arguments: JsonObject, **extras: object) -> Message:
 SHELL = own("shell", {"commands": ["ls"], "max_output_length": 9}, environment={"type": "local"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "outcome", "changes"),
     [
         ("ok", {"type": "exit", "exit_code": 0}, []),
@@ -219,7 +220,7 @@ def test_the_local_shell_gets_json() -> None:
 CLICK: JsonObject = {"type": "click", "x": 1, "y": 2, "button": "left"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         result(TEXT),
@@ -287,8 +288,8 @@ def test_a_call_that_was_cut_off_can_be_sent(status: str) -> None:
     assert kinds(shell) == ["provider_data_dropped"]
 
 
-@pytest.mark.parametrize(("kind", "own_id"), [("function", "fc_1"), ("custom", "ctc_1")])
-@pytest.mark.parametrize("item_id", ["fc_1", "ctc_1", "", "item_1", "msg_1"])
+@each_case(("kind", "own_id"), [("function", "fc_1"), ("custom", "ctc_1")])
+@each_case("item_id", ["fc_1", "ctc_1", "", "item_1", "msg_1"])
 def test_an_id_goes_back_with_an_item_of_the_type_that_it_names(
     kind: Literal["function", "custom"], own_id: str, item_id: str
 ) -> None:
@@ -344,30 +345,6 @@ def test_a_message_that_says_nothing_is_left_out(message: Message) -> None:
     export = written(message)
     assert items_of(export) == []
     assert kinds(export)[-1] == "message_empty"
-
-
-def test_two_turns_that_nothing_parts_are_told() -> None:
-    export = written(Message.of("assistant", "a"), Message.of("assistant", "b"))
-    assert kinds(export) == ["order_changed"]
-    parted = written(asked(call()), answered(result(TEXT)), Message.of("assistant", "b"))
-    assert not parted.report
-
-
-def test_calls_of_somebody_else_are_the_assistants() -> None:
-    said = asked(call()).model_copy(update={"role": "user"})
-    export = written(said, answered(result(TEXT)))
-    assert kinds(export) == ["role_changed"]
-
-
-def test_missing_results_are_marked_and_ids_made_legal_and_different() -> None:
-    twice = asked(call(), call(call_id="call_1"), call(call_id="x" * 70))
-    export = written(twice, answered(result(TEXT)))
-    calls = [one for one in items_of(export) if one["type"] == "function_call"]
-    outputs = [one for one in items_of(export) if one["type"] == "function_call_output"]
-    assert [one["call_id"] for one in calls] == [one["call_id"] for one in outputs]
-    assert len({str(one["call_id"]) for one in calls}) == 3
-    assert str(outputs[1]["output"]).startswith("ERROR: [no result recorded")
-    assert set(kinds(export)) >= {"result_missing", "id_renamed"}
 
 
 @pytest.mark.parametrize(

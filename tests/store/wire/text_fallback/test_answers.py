@@ -1,12 +1,11 @@
 """Answers of text, whole and streamed: calls are taken out of the text, and failures are told."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.store.wire.text_fallback.test_markup import any_texts
+from tests.support.cases import each_case
 
 from tooltrail.records import Origin, ProviderBlock, ReasoningBlock, TextBlock
 from tooltrail.wire import Chunk, JsonObject, Response, read_stream, wire_format
@@ -70,18 +69,6 @@ def test_a_stream_gives_the_same_answer_wherever_it_is_cut(
 
 
 @families
-def test_a_stream_in_bytes_is_the_same_wherever_the_chunks_end(family: str) -> None:
-    said = FAMILIES[family].write_calls(CALLS)
-    events = [chunk(said[:20]), chunk(said[20:])]
-    data = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in events)
-    data += b"data: [DONE]\n\n"
-    one_by_one = [data[n : n + 1] for n in range(len(data))]
-    response = read_stream(text_format(family), one_by_one)
-    assert response == read_stream(text_format(family), [data])
-    assert [call.is_executable for call in response.calls] == [True, True]
-
-
-@families
 def test_nothing_of_a_stream_without_an_end_is_to_be_run(family: str) -> None:
     said = FAMILIES[family].write_calls(CALLS)
     for end in range(0, len(said) + 1, 3):
@@ -89,12 +76,6 @@ def test_nothing_of_a_stream_without_an_end_is_to_be_run(family: str) -> None:
         assert not any(call.is_executable for call in response.calls)
         assert all(call.flags.count("incomplete") == 1 for call in response.calls)
         assert not response.message.is_complete
-
-
-def test_a_call_that_is_flagged_already_is_flagged_once() -> None:
-    cut_off = '<tool_call name="now">'
-    response = FORMAT.read_response(answer(cut_off, finish_reason="length"))
-    assert [call.flags for call in response.calls] == [("incomplete",)]
 
 
 @families
@@ -176,11 +157,6 @@ def test_native_calls_are_kept_and_told_but_not_read() -> None:
     assert response.message.origin.extras == {"tool_calls": [{"id": "a"}]}
 
 
-def test_what_only_looks_like_a_call_is_text() -> None:
-    response = FORMAT.read_response({"content": 'Write `<tool_call name="now">`.'})
-    assert response.calls == ()
-
-
 def test_what_only_looks_like_a_call_keeps_no_call_from_running() -> None:
     call = '<tool_call name="now">\n{}\n</tool_call>'
     text = f"Like so:\n```\n{call}\n```\n{call}"
@@ -209,38 +185,11 @@ def test_an_error_of_nothing_is_no_failure(error: JsonValue) -> None:
     assert alone.unread == ("there is neither a message nor an error",)
 
 
-@pytest.mark.parametrize(
-    ("error", "message", "kind"),
-    [
-        ({"message": "busy", "type": "overloaded"}, "busy", "overloaded"),
-        ({"message": "busy", "code": 503}, "busy", "503"),
-        ({"message": None}, "", None),
-        ("busy", "busy", None),
-    ],
-)
-def test_errors_are_failures(error: JsonObject | str, message: str, kind: str | None) -> None:
-    events: list[Chunk] = [chunk(FAMILIES["tool_result"].write_calls(CALLS)), {"error": error}]
-    for response in (FORMAT.read_response({"error": error}), read_stream(FORMAT, events)):
-        assert response.failure is not None
-        assert (response.failure.message, response.failure.kind) == (message, kind)
-        assert response.failure.native == error
-        assert not any(call.is_executable for call in response.calls)
-    only_error: list[Chunk] = [{"error": error}]
-    alone = read_stream(FORMAT, only_error)
-    assert (alone.messages, alone.unread) == ((), ())
-
-
 def test_an_answer_without_anything_is_told() -> None:
     assert FORMAT.read_response({}).unread == ("there is neither a message nor an error",)
     assert read_stream(FORMAT, []).unread == ("there is neither a message nor an error",)
     usage: list[Chunk] = [{"choices": []}, {"choices": [7]}, {"usage": {}}]
     assert read_stream(FORMAT, usage).unread == ("a choice is not an object",)
-
-
-def test_a_whole_text_in_a_stream_is_the_answer() -> None:
-    plain: list[Chunk] = [{"content": "Noon."}]
-    assert read_stream(FORMAT, plain).message.text == "Noon."
-    assert read_stream(FORMAT, [b'{"content": "Noon."}']).message.text == "Noon."
 
 
 CALL = FAMILIES["tool_result"].write_calls(CALLS[:1])
@@ -274,25 +223,6 @@ def test_no_call_of_a_stream_with_an_error_is_to_be_run(events: list[Chunk]) -> 
     assert response.failure.message == "the server broke down"
     assert [call.flags for call in response.calls] == [("incomplete",)]
     assert not response.message.is_complete
-
-
-def test_an_answer_that_ended_with_an_error_has_no_call_to_be_run() -> None:
-    response = FORMAT.read_response(answer(CALL, finish_reason="error"))
-    assert response.failure is not None
-    assert [call.flags for call in response.calls] == [("incomplete",)]
-
-
-def test_texts_in_parts_are_put_together() -> None:
-    parts: list[JsonObject] = [
-        {"content": [{"type": "text", "text": CALL[:9]}]},
-        {"content": CALL[9:20]},
-        {"content": [{"type": "text", "text": CALL[20:30]}, {"type": "text", "text": CALL[30:]}]},
-    ]
-    events: list[Chunk] = [{"choices": [{"delta": one}]} for one in parts]
-    response = read_stream(FORMAT, [*events, chunk(finish_reason="stop")])
-    assert [call.tool_name for call in response.calls] == ["now"]
-    assert response.calls[0].is_executable
-    assert response.unread == ()
 
 
 def test_parts_that_are_no_text_are_thoughts_or_told() -> None:
@@ -338,7 +268,7 @@ DAMAGED: list[tuple[Chunk, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("event", "told"), DAMAGED)
+@each_case(("event", "told"), DAMAGED)
 def test_an_event_amid_a_stream_that_cannot_be_read_is_told(event: Chunk, told: str) -> None:
     events = [chunk(CALL[:9]), event, chunk(CALL[9:]), chunk(finish_reason="stop")]
     response = read_stream(FORMAT, events)

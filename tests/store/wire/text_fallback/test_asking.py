@@ -1,16 +1,15 @@
 """The row of the mapping table for text: tools in words, no choice enforced."""
 
-import json
 from operator import attrgetter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 from tests.support.conversations import json_objects, sendable_texts, tool_names
-from tests.support.wire.choices import written_choice
 
-from tooltrail.records import Message, ToolDefinition
-from tooltrail.wire import JsonObject, ToolChoice, wire_format
+from tooltrail.records import ToolDefinition
+from tooltrail.wire import JsonObject, wire_format
 from tooltrail.wire.text_fallback import FAMILIES, text_format
 
 FORMAT = wire_format("text-fallback")
@@ -73,15 +72,6 @@ def test_tools_come_back_and_are_no_calls(family: str, tools: list[ToolDefinitio
     assert FAMILIES[family].write_calls([]) is not None
 
 
-def test_tools_stand_in_front_of_the_messages_of_a_request() -> None:
-    offered, asked = FORMAT.write_tools([WEATHER]).request["messages"], Message.of("user", "hi")
-    assert isinstance(offered, list)
-    request: JsonObject = {"messages": [*offered, {"role": "user", "content": "hi"}]}
-    conversation = FORMAT.read_history(request)
-    assert conversation.tools == (WEATHER,)
-    assert conversation.messages[1] == asked
-
-
 def test_what_only_words_cannot_enforce_is_told() -> None:
     tool = WEATHER.model_copy(update={"strict": True, "extras": {"cache": 1}})
     export = FORMAT.write_tools([tool])
@@ -92,7 +82,7 @@ def test_what_only_words_cannot_enforce_is_told() -> None:
     assert FORMAT.read_tools(export.request) == (WEATHER,)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "names"),
     [
         ('{"type":"function","function":{"name":"f"}}', ["f"]),
@@ -107,28 +97,3 @@ def test_only_lines_that_define_a_tool_do(line: str, names: list[str]) -> None:
     for role, found in (("system", names), ("user", [])):
         request: JsonObject = {"messages": [{"role": role, "content": content}]}
         assert [tool.name for tool in FORMAT.read_tools(request)] == found
-
-
-@pytest.mark.parametrize(
-    ("choice", "kinds"),
-    [
-        (ToolChoice("auto"), []),
-        (ToolChoice("none"), []),
-        (ToolChoice("required"), ["choice_not_enforced"]),
-        (ToolChoice("tool", ("now",)), ["choice_not_enforced"]),
-        (ToolChoice("tool", ("now", "then")), ["choice_not_enforced"]),
-        (ToolChoice("auto", parallel=False), ["choice_not_enforced"]),
-    ],
-)
-def test_the_mapping_table_forced_choice(choice: ToolChoice, kinds: list[str]) -> None:
-    export = written_choice(FORMAT, choice)
-    assert export.request == {}
-    assert [change.kind for change in export.report] == kinds
-
-
-def test_exports_are_json() -> None:
-    json.dumps(FORMAT.write_tools([WEATHER]).request, allow_nan=False)
-    dirty = ToolDefinition(name="f", description="\ud800")
-    export = FORMAT.write_tools([dirty])
-    json.dumps(export.request, ensure_ascii=False).encode()
-    assert [change.kind for change in export.report] == ["text_replaced"]

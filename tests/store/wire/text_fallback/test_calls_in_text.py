@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from tests.store.wire.text_fallback.test_families import SPELLINGS
 from tests.store.wire.text_fallback.test_markup import any_texts
+from tests.support.cases import each_case
 
-from tooltrail.records import NotFoundError, TextBlock
+from tooltrail.records import TextBlock
 from tooltrail.wire.text_fallback import FAMILIES, TextCall, read_calls
 
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -59,14 +60,6 @@ def test_a_call_in_a_code_block_is_an_example(family: str, fence: str) -> None:
     # Behind the block there are calls again, and in one without an end there are none.
     assert len(read_calls(f"{text}\n{spelled(family)}", family).calls) == 1
     assert read_calls(f"{fence}\n{spelled(family)}", family).calls == ()
-
-
-@families
-def test_a_code_block_ends_with_a_fence_of_its_kind_and_length(family: str) -> None:
-    text = f"````\n```\n~~~~\n{spelled(family)}\n````"
-    assert read_calls(text, family).calls == ()
-    inline = f"``` not a block ```\n{spelled(family)}"
-    assert len(read_calls(inline, family).calls) == 1
 
 
 @families
@@ -162,7 +155,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(("family", "text", "name", "arguments"), MALFORMED)
+@each_case(("family", "text", "name", "arguments"), MALFORMED)
 def test_a_call_that_is_not_as_its_family_says_is_flagged_and_kept_whole(
     family: str, text: str, name: str, arguments: str
 ) -> None:
@@ -219,16 +212,6 @@ def test_a_call_that_is_quoted_in_the_arguments_of_another_is_not_run(
     assert read.unread
 
 
-def test_a_malformed_call_takes_none_of_the_others_with_it() -> None:
-    for family in ("tool_result", "hermes"):
-        begin = '<tool_call name="lost">' if family == "tool_result" else "<tool_call>\nlost"
-        end = "" if family == "tool_result" else "\n</tool_call>"
-        read = read_calls(f"{begin}{end}\n\n{spelled(family)}\n\nSo.", family)
-        assert [one.is_executable for one in read.calls] == [False, True]
-        assert read.calls[1].tool_name == "now"
-        assert read.text == "So."
-
-
 def test_calls_of_other_writers_are_read() -> None:
     (call,) = read_calls(
         "<function_calls><invoke><tool_name>get_weather</tool_name><parameters>"
@@ -240,28 +223,11 @@ def test_calls_of_other_writers_are_read() -> None:
     assert (call.tool_name, call.arguments_raw) == ("f", "{}")
 
 
-def test_an_id_that_stands_twice_is_flagged() -> None:
-    twice = FAMILIES["tool_result"].write_calls([TextCall("f", "a", "{}")] * 2)
-    assert [one.flags for one in read_calls(twice).calls] == [(), ("id_repeated",)]
-
-
 def test_names_are_split_and_free_text_is_told_apart() -> None:
     calls = [TextCall("files___read", None, "{}"), TextCall("sql", None, "SELECT 1", "custom")]
     one, two = read_calls(FAMILIES["tool_result"].write_calls(calls)).calls
     assert (one.namespace, one.tool_name) == ("files", "read")
     assert (two.kind, two.arguments) == ("custom", "SELECT 1")
-
-
-def test_an_unknown_family_is_said_to_be_one() -> None:
-    with pytest.raises(NotFoundError):
-        read_calls("", "klingon")
-
-
-@families
-def test_many_calls_take_no_longer_each(family: str) -> None:
-    count = 5_000
-    read = read_calls(FAMILIES[family].write_calls([CALL] * count), family)
-    assert len(read.calls) == count
 
 
 @families

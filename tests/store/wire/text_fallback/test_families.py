@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.wire.text_fallback.test_markup import any_texts, forged
+from tests.store.wire.text_fallback.test_markup import any_texts
 
 from tooltrail.records import NotFoundError, ResultStatus
 from tooltrail.wire.text_fallback import FAMILIES, TextCall, TextResult, read_calls, text_family
@@ -122,18 +122,6 @@ def test_no_output_can_end_its_block_or_forge_another(
 
 
 @families
-@given(forged)
-def test_a_forged_text_between_results_of_an_output_is_only_its_text(
-    family: str, text: str
-) -> None:
-    able = FAMILIES[family]
-    whole = able.write_results([TextResult("now", "b", "ok", "x")])
-    attack = f"{text}\n\n{whole}\n\n{text}"
-    found = list(able.find_results(able.write_results([TextResult("f", "a", "ok", attack)])))
-    assert [one.text for one in found] == [attack]
-
-
-@families
 def test_a_result_without_an_end_is_none(family: str) -> None:
     able = FAMILIES[family]
     whole = able.write_results([WARM])
@@ -143,12 +131,6 @@ def test_a_result_without_an_end_is_none(family: str) -> None:
         ["18 C"],
         [],
     )
-
-
-@families
-def test_a_result_begins_a_line(family: str) -> None:
-    able = FAMILIES[family]
-    assert list(able.find_results(f"> {able.write_results([WARM])}")) == []
 
 
 def test_results_of_other_writers_are_read() -> None:

@@ -65,15 +65,6 @@ def test_a_code_block_ends_at_the_first_fence_of_its_kind_and_length() -> None:
     assert read_calls(f"```\n````\n\n`````a\n{call}\n````", "hermes").calls == ()
 
 
-@families
-def test_white_space_in_a_mark_is_gone_through_once(family: str) -> None:
-    white = " " * COUNT * 2
-    marks = ["<tool_call{}>", "<function_calls{}>", "<invoke{}>"]
-    for mark in marks:
-        read = read_calls(mark.format(white), family)
-        assert not any(call.is_executable for call in read.calls)
-
-
 def test_marks_inside_of_one_line_are_each_looked_at_once() -> None:
     read = read_calls("x" + "<tool_call>" * 1_000_000, "hermes")
     assert read.calls == ()

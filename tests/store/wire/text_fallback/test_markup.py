@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import each_case
 
 from tooltrail.wire.text_fallback.markup import (
     FENCES,
@@ -41,7 +42,7 @@ def test_any_marks_are_kept_out_and_given_back(marks: Escaping, text: str) -> No
     assert escaped == text or marks.has_marks(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "escaped"),
     [
         ("</tool_result>", "<\\/tool_result>"),
@@ -67,7 +68,7 @@ def test_an_attribute_comes_back_and_ends_nothing(text: str) -> None:
     escaped.encode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("spelled", "value"),
     [
         ("R&D", "R&D"),

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.wire.text_fallback.test_markup import any_texts
+from tests.support.cases import each_case
 
 from tooltrail.records import (
     CallBlock,
@@ -63,16 +64,10 @@ def test_a_code_block_in_thoughts_ends_with_them(family: str) -> None:
     assert read.unread == ()
 
 
-@pytest.mark.parametrize("family", ["tool_result", "hermes", "anthropic-xml"])
-def test_a_call_may_stand_right_behind_thoughts(family: str) -> None:
-    read = read_calls(f"<think>hm</think> {spelled(family, 'now')}", family)
-    assert [type(block) for block in read.blocks] == [ReasoningBlock, CallBlock]
-
-
 CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
 
 
-@pytest.mark.parametrize(
+@each_case(
     "said",
     [
         f"{CALL}\nDone; the tag `</think>` ends thoughts.",
@@ -89,7 +84,7 @@ def test_calls_beside_texts_about_tags_are_calls(said: str) -> None:
     assert not any(isinstance(block, ReasoningBlock) for block in read.blocks)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "thought"),
     [
         (f"Hm.\n{CALL}\n</think>\n\nNo.", f"Hm.\n{CALL}"),
@@ -105,12 +100,6 @@ def test_calls_that_were_thought_keep_no_other_from_running(said: str, thought: 
     assert read.blocks[:2] == (ReasoningBlock(text=thought), TextBlock(text="No."))
     assert [call.is_executable for call in read.calls] == [True]
     assert read.unread == ()
-
-
-@families
-def test_models_that_are_to_think_of_nothing_have_thought_nothing(family: str) -> None:
-    read = read_calls("<think>\n\n</think>\n\nNoon.", family)
-    assert (read.blocks, read.unread) == ((TextBlock(text="Noon."),), ())
 
 
 def test_tags_in_arguments_mean_nothing() -> None:

@@ -6,15 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from tests.support.nasty_messages import tangled_conversations
-from tests.support.wire.checks import history_problems
-from tests.support.wire.fake_provider import fake_provider
 from tests.support.wire.recorded import Exchange, of_format
-from tests.support.wire.schemas import problems
 
-from tooltrail.records import Conversation, Message
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject, read_stream
+from tooltrail.wire import JsonObject, read_stream
 from tooltrail.wire.text_fallback import FAMILIES, TextCall, text_format
 
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -77,59 +71,3 @@ def test_a_recorded_text_with_a_call_in_it_gives_that_call() -> None:
                 response = text_format(family).read_response(payload)
                 if "```" not in text and "~~~" not in text:
                     assert [call.tool_name for call in response.calls] == ["now"]
-
-
-@families
-@given(tangled_conversations)
-def test_an_export_of_anything_is_what_a_chat_takes(
-    family: str, conversation: Conversation
-) -> None:
-    request = text_format(family).write_history(conversation, DEFAULT_EXPORT_POLICY).request
-    _check(request)
-
-
-def _check(request: JsonObject) -> None:
-    messages = request["messages"]
-    assert isinstance(messages, list)
-    for message in messages:
-        assert problems("openai.message", message) == []
-    assert history_problems("openai", request) == []
-
-
-@families
-def test_the_official_client_carries_text_both_ways(family: str) -> None:
-    openai: Any = pytest.importorskip("openai")
-    able = text_format(family)
-    asked = FAMILIES[family].write_calls([TextCall("now", "a", "{}")])
-    history = able.read_history(
-        {
-            "messages": [
-                {"role": "user", "content": "What time is it?"},
-                {"role": "assistant", "content": asked},
-            ]
-        }
-    )
-    request = able.write_history(history, DEFAULT_EXPORT_POLICY).request
-    answer = {
-        "id": "r1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "stop",
-                "message": {"role": "assistant", "content": f"Again.\n\n{asked}"},
-            }
-        ],
-    }
-    with fake_provider() as provider:
-        provider.will_answer(answer)
-        with openai.OpenAI(base_url=f"{provider.url}/v1", api_key="x", max_retries=0) as client:
-            completion = client.chat.completions.create(model="m", **request)
-        assert provider.refused == []
-        assert provider.requests[0].body["messages"] == request["messages"]
-    response = read_stream(able, [completion])
-    assert [call.tool_name for call in response.calls] == ["now"]
-    assert response.message.text == "Again."
-    assert isinstance(response.message, Message)
