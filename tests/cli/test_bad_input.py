@@ -181,7 +181,9 @@ def test_no_damaged_page_makes_any_command_fail_without_a_sentence(recorded: Cli
         for command in READING:
             ended = recorded.run(*command.split())
             if ended.code not in (0, 3):
-                assert ended.code == 1, f"page {start // page}: {ended.message}"
+                # Facts that cannot be ingested cannot be compared either.
+                codes = (1, 4) if command == "verify" else (1,)
+                assert ended.code in codes, f"page {start // page}: {ended.message}"
                 assert ended.message.count("\n") == 1 or command in ("artifact verify", "verify")
         assert Path(recorded.database).read_bytes() == damaged
     Path(recorded.database).write_bytes(whole)

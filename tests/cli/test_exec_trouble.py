@@ -89,6 +89,15 @@ def test_a_database_that_cannot_be_is_refused_before_anything_runs(url: str) -> 
     assert (ended.code, ended.stdout) == (2, b"")
 
 
+def test_nothing_is_recorded_beside_a_file_that_is_no_database(nowhere: Cli) -> None:
+    Path(nowhere.database).parent.mkdir()
+    Path(nowhere.database).write_text("a page of text\n")
+    ended = nowhere.exec("--", "echo", "ran")
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert ended.sentence.endswith(f"{nowhere.database} is not an SQLite database")
+    assert [one.name for one in Path(nowhere.database).parent.iterdir()] == ["trail.db"]
+
+
 def test_the_first_command_begins_a_store_and_says_so_once(nowhere: Cli) -> None:
     first, second = (nowhere.exec("--", "echo", "hi") for _ in range(2))
     assert first.sentence == f"recording into a new store at {nowhere.database}"

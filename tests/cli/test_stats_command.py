@@ -104,6 +104,7 @@ def test_groups_are_sorted_cut_and_filtered(recorded: Cli) -> None:
         ("--by day --sort p95", ["04", "02", "01"]),
         ("--by day --sort total --reverse", ["02", "01", "04"]),
         ("--by day -n 1", ["04"]),
+        ("--by day --by tool", ["04", "02", "01"]),
         ("--by day --failed", ["01"]),
         ("--by day --since 2026-03-02", ["04", "02"]),
     ):

@@ -31,7 +31,7 @@ from tooltrail.cli._standard import drop_unwritten, open_missing
 from tooltrail.journal.log import Position
 from tooltrail.records.errors import InvalidRecordError, TooltrailError
 from tooltrail.redaction.rules import RuleSet
-from tooltrail.store.engines.targets import SqliteTarget, parse_target
+from tooltrail.store.engines.targets import SQLITE_HEADER, SqliteTarget, parse_target
 from tooltrail.store.roots import default_spool
 
 _MOST_WAITING = 64
@@ -77,6 +77,8 @@ def run_recorded(request: Request) -> int:
     """
     target = parse_target(request.db or default_database())
     spool = Path(request.spool) if request.spool else default_spool(target)
+    if isinstance(target, SqliteTarget) and not (spool / "journal").exists():
+        _refuse_other_file(target.path)
     places = [target.path, spool / "journal"] if isinstance(target, SqliteTarget) else []
     is_new = bool(places) and not any(map(os.path.exists, places))
     rules = None if request.no_redact else used_rules()
@@ -88,6 +90,14 @@ def run_recorded(request: Request) -> int:
         if recording.end_position is not None:
             ingest_when_due(request, spool, recording.end_position)
     return code
+
+
+def _refuse_other_file(database: Path) -> None:
+    """Refuse a file that is no database before the first record, which would be beside it."""
+    if database.is_file():
+        with database.open("rb") as file:
+            if file.read(len(SQLITE_HEADER)) not in (b"", SQLITE_HEADER):
+                raise InvalidRecordError(f"{database} is not an SQLite database")
 
 
 def _run(request: Request, recording: Recording, rules: RuleSet | None) -> int:

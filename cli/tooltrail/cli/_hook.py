@@ -31,7 +31,8 @@ def main(arguments: Sequence[str]) -> None:
     except Exception as error:  # noqa: BLE001  a recorder must not stop the agent
         from tooltrail.cli._output import say  # noqa: PLC0415  takes time
 
-        say(f"tooltrail: the hook event is not recorded: {error}")
+        problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
+        say(f"tooltrail: the hook event is not recorded: {problem}")
 
 
 def _options(arguments: Sequence[str]) -> tuple[dict[str, str], bool]:

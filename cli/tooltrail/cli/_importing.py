@@ -25,7 +25,7 @@ from tooltrail.importers import (
     usual_folders,
 )
 from tooltrail.importers.hook_importing import has_events
-from tooltrail.records.errors import NotFoundError, TooltrailError
+from tooltrail.records.errors import DiskFullError, NotFoundError, TooltrailError
 from tooltrail.redaction import RuleSet
 
 _MOST_DAMAGED = 10
@@ -73,6 +73,8 @@ def import_with_bar(
             except TooltrailError as error:
                 failure = error
                 say_error(error)
+                if isinstance(error, DiskFullError):
+                    break  # for the other files there is no room either
     return imported, failure
 
 

@@ -45,9 +45,7 @@ def find(store: Store, name: str) -> UUID | str:
         return find_artifact(store, name)
     invocation, problem = _invocation(store, name)
     is_path = "/" in name
-    if not (is_path or _DIGITS.fullmatch(name)):
-        if invocation is None:
-            raise problem or NotFoundError(name)
+    if invocation is not None and not (is_path or _DIGITS.fullmatch(name)):
         return invocation
     try:
         path = find_artifact(store, name)

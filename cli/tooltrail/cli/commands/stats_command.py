@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from tooltrail.store import InvocationFilter
 
 
-def _names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+def _names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     """The members of `--by`."""
     del ctx, param
-    names = tuple(name.strip() for name in value.split(","))
+    names = tuple(name.strip() for one in value for name in one.split(","))
     for name in names:
         if name not in GROUPS or names.count(name) > 1:
             known = ", ".join(GROUPS)
@@ -44,7 +44,8 @@ def _names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str,
     "--by",
     metavar="A,B",
     callback=_names,
-    default="tool",
+    multiple=True,
+    default=("tool",),
     show_default=True,
     help=f"Group by these, in this order: {', '.join(GROUPS)}.",
 )
