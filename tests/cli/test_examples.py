@@ -107,7 +107,7 @@ def hints() -> set[str]:
 
 
 def test_every_command_in_a_message_is_accepted() -> None:
-    assert {"init", "db upgrade", "repair", "verify", "status", "transcript x"} <= hints()
+    assert {"init", "db upgrade", "verify", "status", "transcript x"} <= hints()
     for hint in hints():
         parse(hint.split())
 
