@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -109,7 +110,7 @@ def hints() -> set[str]:
 def test_every_command_in_a_message_is_accepted() -> None:
     assert {"init", "db upgrade", "verify", "status", "transcript x"} <= hints()
     for hint in hints():
-        parse(hint.split())
+        parse(shlex.split(hint))
 
 
 def test_man_pages_say_what_the_help_says(tmp_path: Path, nowhere: Cli) -> None:
