@@ -157,16 +157,16 @@ def test_importing_events_is_a_command(cli: Cli) -> None:
     assert refused.usage_error == "--hooks has no path and no other option of an import"
 
 
-def test_sixty_at_once_lose_nothing(cli: Cli) -> None:
+def test_two_hundred_at_once_lose_nothing(cli: Cli) -> None:
     running: list[subprocess.Popen[bytes]] = []
-    for number in range(60):
+    for number in range(200):
         process = cli.start("hook", stdin=subprocess.PIPE)
         assert process.stdin is not None
         process.stdin.write(event("PreToolUse", tool_use_id=f"t{number}"))
         running.append(process)
     for process in running:
         process.communicate()
-    assert {one["tool_use_id"] for one in logged(cli)} == {f"t{n}" for n in range(60)}
+    assert {one["tool_use_id"] for one in logged(cli)} == {f"t{n}" for n in range(200)}
 
 
 def test_a_hook_that_is_killed_loses_its_own_event_at_the_most(cli: Cli) -> None:

@@ -310,6 +310,7 @@ def test_an_event_of_a_span_may_have_the_messages(tmp_path: Path) -> None:
 def test_older_names_of_the_messages_are_read(tmp_path: Path) -> None:
     attributes = {
         "gen_ai.operation.name": "chat",
+        "gen_ai.prompt.prompt_filter_results": "[]",
         "gen_ai.prompt.0.role": "user",
         "gen_ai.prompt.0.content": "Is it on?",
         "gen_ai.completion.0.role": "assistant",
@@ -321,6 +322,40 @@ def test_older_names_of_the_messages_are_read(tmp_path: Path) -> None:
     with opened(tmp_path) as reader:
         said = [(one.role, one.text) for one in messages_in(reader)]
     assert said == [("user", "Is it on?"), ("assistant", "Yes.")]
+
+
+def test_a_message_may_have_a_call_with_its_result(tmp_path: Path) -> None:
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [ASKED, GIVEN]}]),
+    }
+    chat = span("s1", (1, 2), attributes)
+    import_one(tmp_path, write_document(tmp_path / "a.json", export(chat)))
+    with opened(tmp_path) as reader:
+        (found,) = calls_in(reader)
+    assert found.receipt is not None
+    assert (found.summary.state, found.receipt.text) == ("success", '{"sum":3.5}')
+
+
+def test_a_tool_that_says_that_it_is_fine_has_no_error(tmp_path: Path) -> None:
+    call = span("s1", (1, 2), TOOL, status={"code": 1, "message": "fine"})
+    import_one(tmp_path, write_document(tmp_path / "a.json", export(call)))
+    with opened(tmp_path) as reader:
+        (found,) = calls_in(reader)
+    assert found.summary.state == "success"
+    assert "fine" not in (found.complete_json or "")
+
+
+def test_calls_of_one_id_are_as_many_as_their_spans(tmp_path: Path) -> None:
+    spans = [span(f"s{n}", (n, n + 1), TOOL) for n in (1, 2)]
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [ASKED, ASKED]}]),
+    }
+    chat = span("s9", (8, 9), attributes)
+    import_one(tmp_path, write_document(tmp_path / "a.json", export(*spans, chat)))
+    with opened(tmp_path) as reader:
+        assert len(calls_in(reader)) == 2
 
 
 def test_a_tool_without_a_name_has_that_of_its_span(tmp_path: Path) -> None:

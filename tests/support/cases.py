@@ -1,11 +1,13 @@
 """Many small cases of one test.
 
-A test costs milliseconds beside its body, in each process that collects it, whatever it checks.
+Each collected test costs milliseconds, so small cases share one.
 """
 
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from typing import Any
+
+import pytest
 
 Test = Callable[..., None]
 
@@ -22,22 +24,30 @@ def each_case(
     """
     known = [*cases]
     called = [*ids] or [None] * len(known)
-    told = [names] if isinstance(names, str) else names
+    members_of = [names] if isinstance(names, str) else names
     assert known, "there is no case"
 
     def decorated(test: Test) -> Test:
         def checked(**others: Any) -> None:
-            failures: list[Exception] = []
+            failures: dict[str, Exception] = {}
+            skipped: BaseException | None = None
             for case, name in zip(known, called, strict=True):
                 members = [case] if isinstance(names, str) else case
-                given = dict(zip(told, members, strict=True))
+                given = dict(zip(members_of, members, strict=True))
                 try:
                     test(**others, **given)
-                except Exception as error:  # noqa: BLE001  of any kind
-                    error.add_note(f"of the case {name or repr(case)[:500]}")
-                    failures.append(error)
+                except pytest.skip.Exception as skip:
+                    skipped = skip
+                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001  of any kind
+                    failure = error if isinstance(error, Exception) else AssertionError(str(error))
+                    called_so = str(name or repr(case)[:500])
+                    failure.add_note(f"of the case {called_so}")
+                    failures[called_so] = failure
             if failures:
-                raise ExceptionGroup(f"{len(failures)} of {len(known)} cases", failures)
+                told = f"{len(failures)} of {len(known)} cases: {', '.join(failures)}"
+                raise ExceptionGroup(told, [*failures.values()])
+            if skipped is not None:
+                raise skipped
 
         update_wrapper(checked, test)
         del checked.__dict__["__wrapped__"]  # or pytest would ask for the arguments

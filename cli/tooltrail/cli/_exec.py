@@ -7,6 +7,7 @@ library and the journal are imported, so that short commands start fast.
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tooltrail.cli._exec_options import (
@@ -94,10 +95,13 @@ def run_recorded(request: Request) -> int:
 
 def _refuse_other_file(database: Path) -> None:
     """Refuse a file that is no database before the first record, which would be beside it."""
-    if database.is_file():
-        with database.open("rb") as file:
-            if file.read(len(SQLITE_HEADER)) not in (b"", SQLITE_HEADER):
-                raise InvalidRecordError(f"{database} is not an SQLite database")
+    found = b""
+    with suppress(OSError):  # a database that cannot be read hinders no record
+        if database.is_file():
+            with database.open("rb") as file:
+                found = file.read(len(SQLITE_HEADER))
+    if found not in (b"", SQLITE_HEADER):
+        raise InvalidRecordError(f"{database} is not an SQLite database")
 
 
 def _run(request: Request, recording: Recording, rules: RuleSet | None) -> int:

@@ -1,6 +1,6 @@
 """Runs a command, and converts an error to one sentence and an exit code.
 
-So a function of the command line says what it raises only where a caller handles the error.
+Docstrings of the command line therefore name an error only if a caller handles it.
 """
 
 import io

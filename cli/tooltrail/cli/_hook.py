@@ -31,8 +31,9 @@ def main(arguments: Sequence[str]) -> None:
     except Exception as error:  # noqa: BLE001  a recorder must not stop the agent
         from tooltrail.cli._output import say  # noqa: PLC0415  takes time
 
-        problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
-        say(f"tooltrail: the hook event is not recorded: {problem}")
+        named = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+        problem = error.strerror if isinstance(error, OSError) else None
+        say(f"tooltrail: the hook event is not recorded: {named}{problem or error}")
 
 
 def _options(arguments: Sequence[str]) -> tuple[dict[str, str], bool]:

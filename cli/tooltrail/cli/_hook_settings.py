@@ -7,7 +7,6 @@ Claude Code and Codex have the same form. Every other byte of the file stays as 
 
 import os
 import re
-import shutil
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,6 @@ from tree_sitter import Node
 
 from tooltrail.cli._config_files import read_config
 from tooltrail.cli._json_edits import appended, children_of, member, parse, removed, text_of
-from tooltrail.cli._output import write_file
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 _HOOKS = "hooks"
@@ -85,18 +83,20 @@ class Settings:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        # A symbolic link, as dotfile managers make, stays a link.
+        self._path = Path(os.path.realpath(path))
 
     def install(self, agent: Agent, command: str) -> bool:
         """Let the agent run a command for each event; return whether the file has changed."""
         if self.installed() == dict.fromkeys(agent.events, command):
             return False
         with self._problems():
-            data = _without_ours(self._read())
+            before = self._read()
+            data = _without_ours(before)
             entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
             for event in agent.events:
                 data = appended(data, (_HOOKS, event), entry)
-            self._write(data)
+            self._write(before, data)
         return True
 
     def uninstall(self) -> bool:
@@ -105,7 +105,7 @@ class Settings:
             before = self._read()
             data = _without_ours(before)
             if data != before:
-                self._write(data)
+                self._write(before, data)
         return data != before
 
     def installed(self) -> dict[str, str]:
@@ -116,15 +116,12 @@ class Settings:
 
     @contextmanager
     def _problems(self) -> Generator[None]:
-        mask = os.umask(0o077)  # others cannot read a new file before it has its mode
         try:
             yield
-        except (InvalidRecordError, UnicodeDecodeError) as error:
+        except InvalidRecordError as error:
             raise InvalidRecordError(f"{self._path} cannot be used: {error}") from error
         except OSError as error:
             raise UnavailableError(f"{self._path} cannot be used: {error.strerror}") from error
-        finally:
-            os.umask(mask)
 
     def _read(self) -> bytes:
         try:
@@ -132,12 +129,25 @@ class Settings:
         except FileNotFoundError:
             return b""
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, before: bytes, data: bytes) -> None:
         """Replace the file at once, so that an agent reads the old or the new one."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        staged = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        mode = 0o600
         if self._path.exists():
-            shutil.copy(self._path, f"{self._path}{BACKUP}")
-        write_file(self._path, [data.decode()])
+            mode = self._path.stat().st_mode & 0o777
+            _write_file(self._path.with_name(self._path.name + BACKUP), before, mode)
+        _write_file(staged, data, mode)
+        staged.replace(self._path)
+
+
+def _write_file(path: Path, data: bytes, mode: int) -> None:
+    """Write a file that at no time more users may read than its mode says."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        os.fchmod(descriptor, mode)
 
 
 def _ours(data: bytes) -> Iterator[tuple[str, list[Node]]]:

@@ -268,7 +268,9 @@ def in_blocks(pieces: Iterable[bytes], least: int) -> Iterator[bytes]:
             if size >= least:
                 block, waiting, size = b"".join(waiting), [], 0
                 yield block
-    except Exception:
+    except GeneratorExit:
+        raise
+    except BaseException:  # also Ctrl-C
         yield b"".join(waiting)
         raise
     yield b"".join(waiting)

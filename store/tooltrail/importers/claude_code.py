@@ -7,6 +7,7 @@ of their own (`agentId`) or in `progress` lines of its parent.
 """
 
 import marshal
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -330,6 +331,10 @@ def _read_spill(name: str, path: Path) -> bytes | None:
     return found
 
 
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)
+
+
 def _read_inside(folder: Path, *names: str) -> bytes | None:
     """The bytes of a regular file inside a folder; None if there is none.
 
@@ -337,6 +342,9 @@ def _read_inside(folder: Path, *names: str) -> bytes | None:
     """
     try:
         path = folder.resolve().joinpath(*names)
-        return path.read_bytes() if path == path.resolve() and path.is_file() else None
+        if path != path.resolve() or not path.is_file():
+            return None
+        with open(path, "rb", opener=_without_links) as file:
+            return file.read()
     except (OSError, RuntimeError, ValueError):  # such as a name with NUL or a lone surrogate
         return None

@@ -117,7 +117,7 @@ class MessageFound(NamedTuple):
         at: time of the message.
         role: the author.
         blocks: the content: calls, and the JSON of the other blocks of `tooltrail.records.Message`.
-        origin: the JSON of its `Origin`. It counts only for the role `assistant`, and for a
+        origin: the JSON of its `Origin`. Recorded only for the role `assistant`, and for a
             message `tool` without blocks, which has the tokens of an answer.
         extras: further members of the source's line, verbatim.
     """

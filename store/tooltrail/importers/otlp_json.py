@@ -7,7 +7,7 @@ agent comes after its chats, and repeats their messages, except those of the sys
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
@@ -50,11 +50,8 @@ _NAMES: Final = {
 }
 """The attributes that may hold each thing, the best one first. Those of its events count, too."""
 
-_MESSAGES: Final = (
-    *("llm.input_messages.", "llm.output_messages."),
-    *("gen_ai.prompt.", "gen_ai.completion."),
-)
-"""What the names of attributes begin with that are one member of one message."""
+_NUMBERED: Final = re.compile(r"(llm\.\w+put_messages|gen_ai\.prompt|gen_ai\.completion)\.(\d.*)")
+"""The name of one member of one message, such as `llm.input_messages.0.message.role`."""
 
 _MOST_PARTS: Final = 16
 """The most parts of such a name; the rest is one part. Longer names would nest without limit."""
@@ -82,7 +79,7 @@ class Reader(FileReader):
         self._seen: set[tuple[str, str]] = set()  # spans and messages
         self._answers: set[tuple[str, str]] = set()
         self._asked: defaultdict[str, list[CallFound]] = defaultdict(list)
-        self._ran: set[tuple[str, str]] = set()  # calls whose spans came before their messages
+        self._ran: Counter[tuple[str, str]] = Counter()  # calls whose spans came first
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of the spans in one export."""
@@ -119,7 +116,7 @@ class Reader(FileReader):
                 break
         else:
             call = CallFound(str(call_id or span["id"]), tool, given, at=began, session=session)
-            self._ran.add((session, call.call_id))
+            self._ran[session, call.call_id] += 1
             yield call
         output, extras = output_of(span["result"]), span["extras"]
         failure, message = FAILED if span["has_failed"] else None, span["failure"]
@@ -147,8 +144,8 @@ class Reader(FileReader):
             calls = [one for one in asked if isinstance(one, CallFound)]
             for position, one in enumerate(calls):
                 call = one._replace(call_id=str(one.call_id or f"{name}/{position}"))
-                if (session, call.call_id) in self._ran:
-                    self._ran.remove((session, call.call_id))
+                if self._ran[session, call.call_id]:
+                    self._ran[session, call.call_id] -= 1
                 else:
                     self._asked[session].append(call)
             yield event
@@ -183,6 +180,7 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
     usage = {name: one for name, one in attributes.items() if name.startswith(_USAGE)}
     status = object_of(span, "status")
     failure = next(filter(None, map(attributes.get, _REASONS)), None)
+    has_failed = status.get("code") in _ERROR or failure is not None
     return {
         **found,
         "tool": str(found["tool"] or str(span.get("name")).removeprefix("execute_tool ")),
@@ -194,8 +192,8 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
         "began_at": begin / 1e9 or None,
         "ended_at": end / 1e9 or None,
         "duration_ms": (end - begin) / 1e6 if begin else None,
-        "failure": str(status.get("message") or failure or ""),
-        "has_failed": status.get("code") in _ERROR or failure is not None,
+        "failure": str(status.get("message") or failure or "") if has_failed else "",
+        "has_failed": has_failed,
         "said": [*inputs, *outputs],
         "input_count": len(inputs),
         "origin": origin_of(NAME, found, usage, "model", "provider", "response_id"),
@@ -207,7 +205,7 @@ def _chat(value: Any) -> Iterator[Json]:
     """A message in the shape of Chat Completions, where each result is a message of its own."""
     outer = object_of(value) or {"content": value}
     message = {**outer, **object_of(outer, "message")}
-    content, calls, has_result = list[Any](), _items(message.get("tool_calls")), False
+    content, calls, results = list[Any](), _items(message.get("tool_calls")), list[Json]()
     parts = _items(message.get("parts")) or _items(message.get("contents"))
     for one in (*parts_of(message.get("content")), *parts):
         part = object_of(object_of(one).get("message_content", one))
@@ -215,17 +213,18 @@ def _chat(value: Any) -> Iterator[Json]:
         if kind == "tool_call":
             calls.append(part)
         elif kind == "tool_call_response":
-            has_result, shown = True, _spelled(part.get("response", part.get("result")))
-            yield {"role": "tool", "tool_call_id": part.get("id"), "content": shown}
+            shown = _spelled(part.get("response", part.get("result")))
+            results.append({"role": "tool", "tool_call_id": part.get("id"), "content": shown})
         elif kind in _TEXTS and isinstance(text, str):
             content.append({"type": _TEXTS[kind], _TEXTS[kind]: text})
         else:
             content.append(part or one)
-    if content or calls or not has_result:
+    if content or calls or not results:
         role = "assistant" if message.get("role") == "model" else message.get("role")
         asked = [_asked(object_of(one)) for one in calls]
         said = {"role": role, "content": content, "tool_calls": asked}
         yield {**without(message, _OF_MESSAGE), **said}
+    yield from results
 
 
 def _asked(one: Json) -> Json:
@@ -240,8 +239,8 @@ def _attributes(holder: Json) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in objects_of(holder, "attributes"):
         *above, last = [str(one.get("key"))]
-        for begin in filter(last.startswith, _MESSAGES):
-            *above, last = begin[:-1], *last.removeprefix(begin).split(".", _MOST_PARTS)
+        if numbered := _NUMBERED.fullmatch(last):
+            *above, last = numbered[1], *numbered[2].split(".", _MOST_PARTS)
         node = found
         for step in above:
             node[step] = object_of(node.get(step))

@@ -138,7 +138,7 @@ class Recording:
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
         self._unseen: dict[tuple[str, str], tuple[_WaitingCall, ResultFound]] = {}
         self._repeats: Counter[tuple[str, str]] = Counter()
-        self._unasked: set[tuple[str, str]] = set()  # calls of which no message spoke so far
+        self._unasked: Counter[tuple[str, str]] = Counter()  # calls of which no message spoke
         self._at = _EARLIEST  # the last time that the source says
         self._sessions: dict[str, UUID] = {}
         self._opened: set[str] = set()
@@ -307,9 +307,9 @@ class Recording:
     ) -> None:
         name = (session, found.call_id)
         if message is None:
-            self._unasked.add(name)
-        elif name in self._unasked:  # the message comes after the call that it asks for
-            self._unasked.discard(name)
+            self._unasked[name] += 1
+        elif self._unasked[name]:  # the message comes after the call that it asks for
+            self._unasked[name] -= 1
             return
         is_made = self._begin_fact("calls")
         number, self._repeats[name] = self._repeats[name], self._repeats[name] + 1

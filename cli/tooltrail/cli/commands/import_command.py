@@ -54,7 +54,8 @@ def command(
     events are imported, too, and everything is ingested at once.
 
     Exits with 3 if a file is missing or has no known format, and with 4 if lines are damaged. Exits
-    with 5 if a file cannot be read. The other files are still imported.
+    with 5 if a file cannot be read or the disk is full. A full disk ends the import; otherwise the
+    other files are still imported.
     """
     from tooltrail.cli import _importing as importing
     from tooltrail.cli._hook_events import import_hook_events

@@ -29,7 +29,7 @@ from tooltrail.artifacts import (
 )
 from tooltrail.journal.clock import now
 from tooltrail.records import DamageError, InvalidRecordError, StreamRecord, UnavailableError
-from tooltrail.records.digests import ALGORITHM
+from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.records.facts import StreamFact
 from tooltrail.records.policy_documents import first_complaint
 from tooltrail.store.engines.connection import Connection
@@ -162,8 +162,9 @@ class Publisher:
                 self._retry_at = time.monotonic() + RETRY_AFTER_S
                 self._keep_reason(journal_key, str(error))
                 break
-            except (DamageError, InvalidRecordError):
-                continue  # its row still says that it waits; `verify` reports the problem
+            except (DamageError, InvalidRecordError) as error:
+                self._keep_reason(journal_key, str(error), one.digest)
+                continue  # `verify` reports the problem, too
             done += 1
         if done:
             self.remove_folders(journal_key)
@@ -207,12 +208,13 @@ class Publisher:
             # A folder that cannot be removed is retried later.
             shutil.rmtree(self._spool / name, ignore_errors=True)
 
-    def _keep_reason(self, journal_key: int, reason: str) -> None:
-        """Record why artifacts still wait. A database that cannot be used keeps the old reason."""
+    def _keep_reason(self, journal_key: int, reason: str, digest: Digest | None = None) -> None:
+        """Record why artifacts, or one of them, still wait, unless the database is away, too."""
         with suppress(UnavailableError), self._database.write() as connection:
             connection.execute(
-                "UPDATE pending_artifacts SET reason = ? WHERE journal_key = ?",
-                (connection.text(reason), journal_key),
+                "UPDATE pending_artifacts SET reason = ?"
+                " WHERE journal_key = ? AND digest = coalesce(?, digest)",
+                (connection.text(reason), journal_key, connection.sha(digest)),
             )
 
     def _publish_one(self, journal_key: int, stream: StreamFact) -> None:
