@@ -238,9 +238,10 @@ def _attributes(holder: Json) -> dict[str, Any]:
     """The attributes by their names. Those of numbered messages are put together."""
     found: dict[str, Any] = {}
     for one in objects_of(holder, "attributes"):
-        *above, last = [str(one.get("key"))]
-        if numbered := _NUMBERED.fullmatch(last):
-            *above, last = numbered[1], *numbered[2].split(".", _MOST_PARTS)
+        key = str(one.get("key"))
+        numbered = _NUMBERED.fullmatch(key)
+        path = [numbered[1], *numbered[2].split(".", _MOST_PARTS)] if numbered else [key]
+        *above, last = path
         node = found
         for step in above:
             node[step] = object_of(node.get(step))
