@@ -72,7 +72,8 @@ def test_a_long_stream_in_memory_becomes_an_artifact_and_no_body(
     with Session.open(store.recorder) as session:
         invocation = session.start(shell_call())
         finished = invocation.finish(made(text))
-        assert invocation.spool.exists() == is_spooled
+        # The ingester may have published the file already.
+        assert is_spooled or not invocation.spool.exists()
     rows = ingested_rows(store, "SELECT size, line_count FROM artifacts")
     assert rows == [(len(text), lines)]
     assert not ingested_rows(store, f"SELECT 1 FROM bodies WHERE size = {len(text)}")
