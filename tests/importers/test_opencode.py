@@ -17,14 +17,14 @@ from tests.importers.sources import (
 
 INFO = {
     "id": "ses_1",
-    "directory": "/work",
+    "directory": "/src",
     "title": "Build it",
     "version": "1.4.3",
     "time": {"created": 1_776_000_000_000},
 }
 RAN = {
     "status": "completed",
-    "input": {"command": "make", "workdir": "/work/sub"},
+    "input": {"command": "make", "workdir": "/src/sub"},
     "output": "built\n",
     "metadata": {"output": "built\n", "exit": 2, "truncated": False},
     "time": {"start": 1_776_000_001_000, "end": 1_776_000_002_500},
@@ -48,7 +48,7 @@ def answer(*parts: Any, name: str = "msg_1") -> dict[str, Any]:
         "modelID": "kimi",
         "providerID": "moonshot",
         "tokens": {"input": 7},
-        "path": {"cwd": "/work"},
+        "path": {"cwd": "/src"},
         "variant": "high",
     }
     return {"info": info, "parts": list(parts)}
@@ -72,7 +72,7 @@ def test_a_command_has_all_three_surfaces(tmp_path: Path) -> None:
     summary = call.summary
     assert (summary.state, summary.exit_status, summary.duration_ms) == ("success", 2, 1500)
     assert call.not_recorded == ()
-    assert call.arguments == b'{"command":"make","workdir":"/work/sub"}'
+    assert call.arguments == b'{"command":"make","workdir":"/src/sub"}'
     assert call.receipt is not None
     assert call.receipt.text == "built\n"
     assert (found.agent, found.title) == ("opencode 1.4.3", "Build it")

@@ -44,8 +44,8 @@ def each_case(
                     failure.add_note(f"of the case {called_so}")
                     failures[called_so] = failure
             if failures:
-                told = f"{len(failures)} of {len(known)} cases: {', '.join(failures)}"
-                raise ExceptionGroup(told, [*failures.values()])
+                found = f"{len(failures)} of {len(known)} cases: {', '.join(failures)}"
+                raise ExceptionGroup(found, [*failures.values()])
             if skipped is not None:
                 raise skipped
 

@@ -14,6 +14,7 @@ from tooltrail.records import (
     LegStarted,
     MissingArtifactError,
     NotFoundError,
+    PathEscapeError,
     ToolDefinition,
     UnavailableError,
     canonical_json,
@@ -245,6 +246,10 @@ def test_a_stream_that_waits_for_the_sink_is_read_from_the_spool(parts: StorePar
         file.write_bytes(other)
         with pytest.raises(DamageError), reader.open_stream(stream) as waiting:
             waiting.read()
+    parts.alter("UPDATE pending_artifacts SET spooled = '../' || spooled")
+    with pytest.raises(PathEscapeError):
+        reader.open_stream(stream)
+    parts.alter("UPDATE pending_artifacts SET spooled = substr(spooled, 4)")
     parts.spool.rename(parts.spool.with_name("another"))
     with pytest.raises(MissingArtifactError, match="is not in the spool"):
         reader.open_stream(stream)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
-from tooltrail.artifacts.paths import artifact_path
+from tooltrail.artifacts.paths import artifact_path, check_path
 from tooltrail.journal.owners import is_alive
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import (
@@ -240,6 +240,7 @@ class Reader:
         Raises:
             NotFoundError: the bytes are erased.
             UnavailableError: the sink is unreachable, or the spool cannot be read.
+            PathEscapeError: the row of bytes that wait names a file outside of the spool.
             DamageError: the bytes are missing, cut or altered. A later read may raise this, too.
                 `MissingArtifactError` if they were not stored and are not in this spool either.
         """
@@ -256,7 +257,7 @@ class Reader:
         if not files:  # stored since the view was read
             return self._open_archive().open(path, size=stream.size)
         for file in files:
-            if (waiting := streams.open_waiting(self.spool / file, stream)) is not None:
+            if (waiting := streams.open_waiting(self.spool / check_path(file), stream)) is not None:
                 return waiting
         raise MissingArtifactError(
             f"stream {stream.role} is missing: it was not stored when its call ended"
