@@ -43,7 +43,7 @@ BIG = b"".join(b"%d a line of the big output\n" % n for n in range(120_000))
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a store with an open session, one short and one long output."""
     folder = tmp_path_factory.mktemp("template")
-    with open_store(folder / "trail.db") as store:
+    with open_store(folder / "trail.db", artifacts=str(folder / "artifacts")) as store:
         session = store.open_session(title="recorded")
         run_command(session, b"short\n", b"said\n")
         run_command(session, BIG)

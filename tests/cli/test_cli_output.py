@@ -357,7 +357,7 @@ def test_ctrl_c_ends_a_command_as_it_ends_any_other(cli: Cli) -> None:
     cli.ok("session", "open")
     cli.ok("log")
     assert cli.exec("--", "true").code == 0
-    with (cli.folder / "spool" / "journal" / "ingest.lock").open() as lock:
+    with (cli.spool / "journal" / "ingest.lock").open() as lock:
         # A reading command waits for the lock of the other ingester.
         fcntl.flock(lock, fcntl.LOCK_EX)
         process = cli.start("log")

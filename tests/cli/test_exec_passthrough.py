@@ -61,8 +61,8 @@ def test_three_megabytes_of_noise_pass_through_and_come_back_from_the_artifact(c
     assert artifact["size"] == 3_000_000
     assert cli.ok("artifact", "cat", artifact["path"]).stdout == ended.stdout
     assert ended.stderr == b""
-    assert names_in(cli.folder / "spool") == ["journal", "owners"]
-    assert not names_in(cli.folder / "spool" / "owners")
+    assert names_in(cli.spool) == ["journal", "owners"]
+    assert not names_in(cli.spool / "owners")
 
 
 def test_the_streams_stay_apart_and_the_order_of_their_chunks_is_recorded(cli: Cli) -> None:

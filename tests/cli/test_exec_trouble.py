@@ -212,7 +212,7 @@ def test_a_command_that_outlives_its_killed_exec_is_running_until_it_ends(cli: C
     assert process.stdin
     with process:
         assert process.stdout.read(7) == b"so far\n"
-        (spooled,) = wait_for(lambda: list((cli.folder / "spool").glob("*/stdout.zst")))
+        (spooled,) = wait_for(lambda: list(cli.spool.glob("*/stdout.zst")))
         wait_for(lambda: spooled.stat().st_size > 0)
         process.send_signal(signal.SIGKILL)
         process.wait(60)
@@ -254,7 +254,7 @@ def waiting_after_an_exec(cli: Cli) -> int:
     assert cli.exec("--", "true").code == 0
     with cli.open() as store, store.database.read() as connection:
         ((stored,),) = connection.query("SELECT count(*) FROM ledger_entries")
-    return (len(facts_in(cli.folder / "spool")) - int(stored)) // 4
+    return (len(facts_in(cli.spool)) - int(stored)) // 4
 
 
 @pytest.mark.parametrize("how", ["flag", "variable"])

@@ -21,7 +21,7 @@ MANY = ("-n", "1000000")
 
 @pytest.fixture
 def writer(cli: Cli) -> Generator[SpoolWriter]:
-    with SpoolWriter(cli.database, cli.folder / "artifacts", cli.folder / "spool") as process:
+    with SpoolWriter(cli.database, cli.folder / "artifacts", cli.spool) as process:
         yield process
 
 
@@ -102,7 +102,7 @@ def test_a_slow_stream_is_followed_to_its_end_and_stored_in_one_frame(
         assert artifact.stored_size == index.object_size
     cli.ok("verify")
     assert cli.ok("artifact", "cat", artifact.path).stdout == wanted
-    assert left_in(cli.folder / "spool") == []
+    assert left_in(cli.spool) == []
 
 
 def test_both_streams_are_followed_and_stay_apart(cli: Cli, writer: SpoolWriter) -> None:
@@ -228,7 +228,7 @@ def test_what_runs_with_another_spool_cannot_be_followed(cli: Cli, tmp_path: Pat
         ended = cli.run("artifact", "tail", "-f", name)
         assert ended.code == 4
         assert ended.sentence == (
-            f"invocation {name} has not ended, and has no output in {cli.folder / 'spool'}: "
+            f"invocation {name} has not ended, and has no output in {cli.spool}: "
             "it runs on another machine, or with another spool"
         )
         with following(there, "artifact", "tail", "-f", name) as follower:

@@ -73,7 +73,7 @@ def test_on_a_full_disk_everything_can_be_read(cli: Cli, disk: SmallDisk) -> Non
 def test_on_a_full_disk_pruning_makes_room(cli: Cli, disk: SmallDisk) -> None:
     with cli.open() as store:
         paths = [publish(store, Random(n).randbytes(100_000)) for n in range(5)]
-    files = [disk.folder / "artifacts" / path for path in paths]
+    files = [disk.folder / "trail.db-artifacts" / path for path in paths]
     for file in files:
         make_older(file, timedelta(days=2))
     size = sum(file.stat().st_size for file in files)
@@ -93,7 +93,7 @@ def test_on_a_full_disk_a_call_is_recorded_and_waits_in_the_journal(
     assert cli.exec("--", "echo", "next").stdout == b"next\n"
     ended = cli.run("log", "--json")
     assert (ended.code, len(ended.records)) == (0, 2)
-    assert ended.sentence.startswith(f"the newest facts wait in {cli.folder}/spool: ")
+    assert ended.sentence.startswith(f"the newest facts wait in {cli.spool}: ")
     assert ended.sentence.endswith("the disk is full")
     assert cli.run("repair").code == 5
     disk.free()

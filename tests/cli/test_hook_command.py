@@ -37,13 +37,13 @@ def hook(cli: Cli, data: bytes, *arguments: str) -> Ended:
 
 def logged(cli: Cli) -> list[dict[str, Any]]:
     """The logged events in order."""
-    files = sorted((cli.folder / "spool" / "hooks").glob("*.jsonl"))
+    files = sorted((cli.spool / "hooks").glob("*.jsonl"))
     return [json.loads(line)["event"] for one in files for line in one.read_text().splitlines()]
 
 
 def grow_old(cli: Cli) -> None:
     """Let all logged events be as old as if the agent had written its transcript since."""
-    for path in (cli.folder / "spool" / "hooks").glob("*.jsonl"):
+    for path in (cli.spool / "hooks").glob("*.jsonl"):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         older = [json.dumps({**line, "at": line["at"] - 9}) + "\n" for line in lines]
         path.write_text("".join(older))
@@ -67,7 +67,7 @@ def test_the_first_event_makes_a_store(nowhere: Cli) -> None:
 
 def test_only_the_owner_may_read_the_log(cli: Cli) -> None:
     hook(cli, event("PreToolUse"))
-    folder = cli.folder / "spool" / "hooks"
+    folder = cli.spool / "hooks"
     assert folder.stat().st_mode & 0o77 == 0
     assert [one.stat().st_mode & 0o77 for one in folder.iterdir()] == [0]
 
@@ -87,8 +87,8 @@ def test_an_event_on_many_lines_is_one_event(cli: Cli) -> None:
 
 
 def test_a_problem_is_said_on_stderr_and_stops_nothing(cli: Cli) -> None:
-    (cli.folder / "spool").mkdir(exist_ok=True)
-    (cli.folder / "spool" / "hooks").write_text("in the way")
+    cli.spool.mkdir(exist_ok=True)
+    (cli.spool / "hooks").write_text("in the way")
     ended = hook(cli, event("PreToolUse"))
     assert ended.message.startswith("tooltrail: the hook event is not recorded: ")
     assert hook(cli, b"{}", "--nonsense").message.endswith("no option --nonsense\n")
@@ -130,9 +130,9 @@ def test_the_end_of_a_session_imports_its_transcript(cli: Cli) -> None:
     path = write_lines(cli.folder / "5e55.jsonl", lines)
     hook(cli, event("PostToolUse", tool_response=SHELL, transcript_path=str(path)))
     hook(cli, event("SessionEnd", reason="other", transcript_path=str(path)))
-    journal = cli.folder / "spool" / "journal"
+    journal = cli.spool / "journal"
     until(journal.is_dir)  # of the import that the hook has started
-    until(lambda: list((cli.folder / "spool" / "imports").glob("*")) != [])
+    until(lambda: list((cli.spool / "imports").glob("*")) != [])
     assert cli.ok("show", "@last", "--surface", "receipt").text == "out"
 
 
@@ -143,7 +143,7 @@ def test_a_spilled_output_is_imported_at_once(cli: Cli) -> None:
     response = {**SHELL, "persistedOutputPath": str(spilled), "persistedOutputSize": 45_000}
     transcript = str(cli.folder / "5e55.jsonl")  # not written yet
     hook(cli, event("PostToolUse", tool_response=response, transcript_path=transcript))
-    until(lambda: any((cli.folder / "spool" / "imports").glob("*")))
+    until(lambda: any((cli.spool / "imports").glob("*")))
     spilled.unlink()
     assert cli.ok("show", "--stream", "stdout").stdout == b"line\n" * 9_000
 
@@ -337,7 +337,7 @@ def test_a_damaged_event_is_said_once(cli: Cli) -> None:
     ended = cli.program("import", "--hooks")
     assert ended.code == 4
     hook(cli, b"garbage")
-    path = next((cli.folder / "spool" / "hooks").iterdir())
+    path = next((cli.spool / "hooks").iterdir())
     said = cli.ok("log").message
     assert f"{path}: 1 damaged part could not be imported" in said
     assert "damaged" not in cli.ok("log").message

@@ -9,7 +9,7 @@ from tests.support.cli import Cli
 from tests.support.disks import small_disk
 from tests.support.recording import captured, run_command
 
-from tooltrail.cli._location import default_database
+from tooltrail.cli._default_database import default_database
 from tooltrail.cli._output import size_of
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records import ToolCall
@@ -21,7 +21,7 @@ def test_init_creates_a_store_and_its_parents_for_their_owner_alone(nowhere: Cli
     ended = nowhere.ok("init")
     assert ended.stdout == b""
     assert ended.message == (
-        f"created a store in {nowhere.database}, artifacts in file://{nowhere.folder}/artifacts\n"
+        f"created a store in {nowhere.database}, artifacts in file://{nowhere.database}-artifacts\n"
     )
     assert stat.S_IMODE(nowhere.folder.stat().st_mode) == 0o700
     assert nowhere.ok("log", "--json").records == []
@@ -87,10 +87,10 @@ def test_an_empty_option_is_none(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(cli.folder)
     (status,) = cli.ok("status", "--json", "--db", "", "--spool", "", "--artifacts", "").records
     assert status["database"] == cli.database
-    assert status["spool"] == f"{cli.folder}/spool"
+    assert status["spool"] == str(cli.spool)
     assert status["artifact_root"] == f"file://{cli.folder}/artifacts"
     ended = cli.ok("init", "--artifacts", "", "--db", "new/trail.db")
-    assert ended.message.endswith(f"artifacts in file://{cli.folder}/new/artifacts\n")
+    assert ended.message.endswith(f"artifacts in file://{cli.folder}/new/trail.db-artifacts\n")
 
 
 def test_a_database_that_is_a_folder_is_wrong_usage(cli: Cli) -> None:
@@ -199,7 +199,7 @@ def test_a_running_call_is_counted_and_no_warning(cli: Cli) -> None:
     with cli.open() as store:
         invocation = store.open_session().start(ToolCall(tool_name="Bash"))
         captured(invocation, "stdout", b"so far\n" * 9_000)
-        spooled = sum(file.stat().st_size for file in (cli.folder / "spool").rglob("*.zst"))
+        spooled = sum(file.stat().st_size for file in cli.spool.rglob("*.zst"))
         store.ingest()  # so that nothing changes between the commands
         ended = cli.ok("status")
         assert "invocations  1 (1 running)\n" in ended.text

@@ -12,7 +12,7 @@ from tooltrail.store import create_store
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
     """Another store than that of the environment, with one session."""
-    path = tmp_path / "other" / "trail.db"
+    path = tmp_path / "other.db"
     with create_store(path) as store:
         store.open_session(name="other").close()
     return path
@@ -56,7 +56,7 @@ def test_exec_and_hook_accept_them_too(cli: Cli, other: Path) -> None:
     event = {"session_id": "5e55", "hook_event_name": "PreToolUse", "tool_name": "Bash"}
     ended = cli.program(*named, "hook", "--agent", "codex", stdin=json.dumps(event).encode())
     assert (ended.code, ended.stdout, ended.message) == (0, b"", "")
-    assert list((other.parent / "spool" / "hooks").iterdir())
+    assert list(Path(f"{other}-spool", "hooks").iterdir())
     tools = [
         {one["tool_name"] for one in cli.ok("--db", database, "log", "--json").records}
         for database in (str(other), cli.database)
@@ -68,7 +68,7 @@ def test_hook_install_names_the_spool_of_the_store(cli: Cli, other: Path, tmp_pa
     cli.environment["HOME"] = str(tmp_path)
     ended = cli.program("--db", str(other), "hook", "install", "claude-code")
     assert ended.code == 0, ended.message
-    assert str(other.parent / "spool") in (tmp_path / ".claude" / "settings.json").read_text()
+    assert f"{other}-spool" in (tmp_path / ".claude" / "settings.json").read_text()
 
 
 def test_commands_in_messages_name_the_store_that_the_line_names(cli: Cli, tmp_path: Path) -> None:

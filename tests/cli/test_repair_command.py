@@ -17,7 +17,7 @@ from tooltrail.records.facts import MessageAdded
 
 @contextmanager
 def writer_of(cli: Cli) -> Generator[SpoolWriter]:
-    with SpoolWriter(cli.database, cli.folder / "artifacts", cli.folder / "spool") as writer:
+    with SpoolWriter(cli.database, cli.folder / "artifacts", cli.spool) as writer:
         yield writer
 
 
@@ -49,7 +49,7 @@ def test_repair_reports_what_it_did(cli: Cli) -> None:
         assert states == {name: "interrupted", running: "started"}
     assert len(cli.ok("show", name, "--stream", "stdout").stdout) == 70_000
     assert cli.ok("verify").text == ""
-    assert captured_in(cli.folder / "spool") == []
+    assert captured_in(cli.spool) == []
 
 
 def test_a_store_that_is_up_to_date_needs_no_repair(cli: Cli) -> None:
@@ -71,7 +71,7 @@ def test_every_reading_command_ends_the_calls_of_killed_programs(cli: Cli, comma
 
 def test_output_that_cannot_be_read_now_waits_and_recording_goes_on(cli: Cli) -> None:
     name = kill_after(cli, "write stdout x")
-    file = cli.folder / "spool" / name / "stdout.zst"
+    file = cli.spool / name / "stdout.zst"
     file.unlink()
     file.symlink_to("/proc/self/mem")
     ended = cli.run("repair")

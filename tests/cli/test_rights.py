@@ -89,7 +89,7 @@ def as_nobody(cli: Cli, *commands: str) -> list[Ended]:
 @pytest.mark.parametrize("kind", ["closed file", "closed folder"])
 def test_without_the_rights_to_a_store_every_command_says_so(foreign: Cli, kind: str) -> None:
     # An ordinary user who runs the tests owns these, and could still write the spool.
-    (foreign.folder / "spool").chmod(0o555)
+    foreign.spool.chmod(0o555)
     Path(foreign.database).chmod(0 if kind == "closed file" else 0o444)
     foreign.folder.chmod(0 if kind == "closed folder" else 0o555)
     commands = (*ALL, "init")
@@ -102,14 +102,14 @@ def test_without_the_rights_to_a_store_every_command_says_so(foreign: Cli, kind:
 def test_a_store_that_may_only_be_read_can_be_read_and_is_left_as_it_is(foreign: Cli) -> None:
     before = Path(foreign.database).read_bytes()
     Path(foreign.database).chmod(0o444)
-    (foreign.folder / "spool").chmod(0o555)
+    foreign.spool.chmod(0o555)
     foreign.folder.chmod(0o555)
     for command, ended in zip(READING, as_nobody(foreign, *READING), strict=True):
         assert ended.code == (3 if "cat" in command else 0), f"{command}: {ended.message}"
     for command, ended in zip(WRITING, as_nobody(foreign, *WRITING), strict=True):
         assert (ended.code, ended.text) == (5, ""), command
         assert ended.sentence == (
-            f"journal {foreign.folder}/spool/journal cannot be written: Permission denied"
+            f"journal {foreign.spool}/journal cannot be written: Permission denied"
         )
     assert Path(foreign.database).read_bytes() == before
 
@@ -119,7 +119,7 @@ def test_facts_that_may_not_be_ingested_are_said_to_wait(foreign: Cli) -> None:
     open_to_all(foreign.folder)
     log, status = as_nobody(foreign, "log", "status")
     assert (log.code, len(log.lines)) == (0, 2)
-    assert log.sentence.startswith(f"the newest facts wait in {foreign.folder}/spool: ")
+    assert log.sentence.startswith(f"the newest facts wait in {foreign.spool}: ")
     assert status.code == 0
     (warning,) = warnings_in(status)
     assert warning.startswith("4 facts of this machine not in the database yet: ")
@@ -138,7 +138,7 @@ def test_a_store_cannot_be_created_where_nobody_may_write(foreign: Cli) -> None:
 def test_a_spool_that_cannot_be_read_keeps_nobody_from_reading(foreign: Cli, mode: int) -> None:
     foreign.folder.chmod(0o777)
     Path(foreign.database).chmod(0o666)
-    (foreign.folder / "spool").chmod(mode)
+    foreign.spool.chmod(mode)
     reading = [command for command in READING if command != "artifact cat abcdef"]
     for command, ended in zip(reading, as_nobody(foreign, *reading), strict=True):
         assert ended.code == 0, f"{command}: {ended.message}"

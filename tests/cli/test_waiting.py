@@ -23,7 +23,7 @@ LONG_S = 120.0
 
 @pytest.fixture
 def writer(cli: Cli) -> Generator[SpoolWriter]:
-    with SpoolWriter(cli.database, cli.folder / "artifacts", cli.folder / "spool") as process:
+    with SpoolWriter(cli.database, cli.folder / "artifacts", cli.spool) as process:
         yield process
 
 

@@ -54,7 +54,7 @@ LOOKS: list[Callable[[str | Path], object]] = [look_into, store_revision, upgrad
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a closed store in one file, with something in most tables."""
     folder = tmp_path_factory.mktemp("recorded")
-    with create_store(folder / "trail.db") as store:
+    with create_store(folder / "trail.db", artifacts=str(folder / "artifacts")) as store:
         session = store.open_session(title="a title", agent="an agent")
         for number in range(3):
             session.message(Message.of("user", f"message {number}"))
@@ -175,10 +175,20 @@ def test_a_store_moves_as_a_folder(recorded: Path, tmp_path: Path) -> None:
     moved = copied(recorded, tmp_path / "moved here")
     with open_store(moved) as store:
         assert store.archive.sink.url == f"file://{moved.parent / 'artifacts'}"
-        assert store.spool == moved.parent / "spool"
+        assert store.spool == Path(f"{moved}-spool")
         detail = store.reader.invocation("@last")
         assert content_of(store.reader, stream_of(detail, "stdout")) == BIG
         check_evidence(store)
+
+
+def test_two_stores_in_one_folder_share_nothing(tmp_path: Path) -> None:
+    for name, output in (("one.db", BIG), ("two.db", BIG[24:])):
+        with open_store(tmp_path / name) as store:
+            run_command(store.open_session(), output)
+            (call,) = store.reader.invocations().items
+            detail = store.reader.invocation(call.id)
+            assert content_of(store.reader, stream_of(detail, "stdout")) == output
+            check_evidence(store)
 
 
 def test_an_artifact_root_can_be_given_again(
@@ -241,7 +251,7 @@ def test_an_artifact_root_that_no_text_column_holds_is_refused(tmp_path: Path) -
 def test_the_spool_is_beside_the_file_or_in_the_state_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert default_spool(parse_target(tmp_path / "trail.db")) == tmp_path / "spool"
+    assert default_spool(parse_target(tmp_path / "trail.db")) == tmp_path / "trail.db-spool"
     one, other = parse_target("postgresql://host/db"), parse_target("postgresql://host/other")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     spool = default_spool(one)
@@ -371,7 +381,7 @@ def test_a_record_is_not_acknowledged_by_the_store_while_its_output_waits(tmp_pa
     with create_store(tmp_path / "trail.db", acknowledge="store") as store:
         session = store.open_session()
         assert run_command(session, BIG).acknowledged == "store"
-        (tmp_path / "artifacts").rename(tmp_path / "away")
+        (tmp_path / "trail.db-artifacts").rename(tmp_path / "away")
         assert run_command(session, BIG[24:]).acknowledged == "journal"
         assert run_command(session, b"short\n").acknowledged == "store"
 

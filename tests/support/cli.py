@@ -89,6 +89,11 @@ class Cli:
         return Path(self.database).parent
 
     @property
+    def spool(self) -> Path:
+        """The spool of a SQLite store."""
+        return Path(f"{self.database}-spool")
+
+    @property
     def full_environment(self) -> dict[str, str]:
         return {**clean_environment(), "TOOLTRAIL_DB": self.database, **self.environment}
 

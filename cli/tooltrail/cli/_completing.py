@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tooltrail.artifacts.paths import path_beginning
-from tooltrail.cli._location import default_database
+from tooltrail.cli._default_database import default_database
 from tooltrail.cli._output import printable, size_of
 from tooltrail.importers import FORMATS
 from tooltrail.records.ids import short_id

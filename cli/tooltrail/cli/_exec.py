@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tooltrail.cli._default_database import default_database
 from tooltrail.cli._exec_options import (
     ARGUMENTS,
     Request,
@@ -17,7 +18,6 @@ from tooltrail.cli._exec_options import (
     read_request,
 )
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._location import default_database
 from tooltrail.cli._output import say
 from tooltrail.cli._process import (
     ChildExit,

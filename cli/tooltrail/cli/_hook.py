@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from tooltrail.cli._data_folder import data_folder
+from tooltrail.cli._default_database import default_database
 from tooltrail.importers.hook_log import AGENTS, append_event
 
 _IMPORTED_AT_ONCE = re.compile(
@@ -75,13 +75,13 @@ def _record(given: dict[str, str], is_redacting: bool) -> None:
 
 
 def _default_spool(database: str) -> str:
-    database, folder = database or os.environ.get("TOOLTRAIL_DB", ""), data_folder()
-    if not database and folder is not None:
-        return f"{folder}/spool"
+    database = database or os.environ.get("TOOLTRAIL_DB", "")
+    if not database:
+        return f"{os.path.realpath(default_database())}-spool"
     # These imports take as long as everything else.
-    from tooltrail.cli._location import Location, default_database  # noqa: PLC0415
+    from tooltrail.cli._location import Location  # noqa: PLC0415
 
-    return str(Location(database or default_database()).spool_folder)
+    return str(Location(database).spool_folder)
 
 
 def _import_in_background(spool: str) -> None:

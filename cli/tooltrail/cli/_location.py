@@ -5,9 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tooltrail.cli._data_folder import data_folder
 from tooltrail.cli._output import say
-from tooltrail.records.errors import InvalidRecordError
 
 if TYPE_CHECKING:
     from tooltrail.store import Store
@@ -77,15 +75,3 @@ def _ingestion_bar() -> Generator[Callable[[int], None]]:
 
     with progress_bar("ingesting facts", delay_s=1) as update:
         yield lambda count: update(count, 0)
-
-
-def default_database() -> str:
-    """The database file in the user's data folder.
-
-    Raises:
-        InvalidRecordError: the user has no home folder.
-    """
-    folder = data_folder()
-    if folder is None:
-        raise InvalidRecordError("there is no home folder; name the store with --db")
-    return f"{folder}/tooltrail.db"

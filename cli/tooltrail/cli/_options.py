@@ -9,8 +9,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from tooltrail.cli._default_database import default_database
 from tooltrail.cli._exec_options import OPTIONS
-from tooltrail.cli._location import Location, default_database
+from tooltrail.cli._location import Location
 from tooltrail.cli._output import RAW, UTC_TIMES, Listing
 
 Decorated = Callable[..., Any]

@@ -39,9 +39,9 @@ def open_store(
     Args:
         database: a file path, `sqlite:///PATH` or `postgresql://…`.
         artifacts: folder or URL of the artifact root, for a new store or if the root has moved.
-            For SQLite it defaults to `artifacts` beside the database file.
-        spool: local folder of the journal and of output that is being captured. Default: beside an
-            SQLite file, else in the user's state folder.
+            For `trail.db` it defaults to `trail.db-artifacts` beside the file.
+        spool: local folder of the journal and of output that is being captured. Default:
+            `trail.db-spool` beside `trail.db`, else a folder in the user's state folder.
         policy: the budgets of new records. Default: the budgets of each family.
         families: the tool families. Default: all built-in families.
         acknowledge: what an acknowledged record survives: `process` the end of this program,

@@ -38,21 +38,23 @@ def named_root(artifacts: str) -> str:
 def remembered_root(target: Target, artifacts: str | None) -> str:
     """The root in the form that the store keeps: a folder beside an SQLite file stays relative.
 
+    Without a name, the root of `trail.db` is the folder `trail.db-artifacts` beside the file.
+
     Raises:
         InvalidRecordError: no root was named and there is no default, or the name is not text.
     """
-    folder = target.path.parent if isinstance(target, SqliteTarget) else None
+    file = target.path if isinstance(target, SqliteTarget) else None
     if artifacts is None:
-        if folder is None:
+        if file is None:
             raise InvalidRecordError(
                 "a PostgreSQL store needs an artifact root: name one (--artifacts)"
             )
-        return "artifacts"
+        return f"{storable(file.name)}-artifacts"
     root = named_root(artifacts)
     if storable(root) != root:
         raise InvalidRecordError(f"the name of an artifact root must be valid text: {root!r}")
-    if "://" not in root and folder is not None and Path(root).is_relative_to(folder):
-        return str(Path(root).relative_to(folder))
+    if "://" not in root and file is not None and Path(root).is_relative_to(file.parent):
+        return str(Path(root).relative_to(file.parent))
     return root
 
 
@@ -64,21 +66,20 @@ def resolve_root(target: Target, root: str) -> str:
 
 
 def default_spool(target: Target) -> Path:
-    """The spool of a store: beside a database file, else in the user's state folder.
+    """The spool of a store: `trail.db-spool` beside `trail.db`, else in the user's state folder.
 
-    The state folder follows the XDG Base Directory Specification.
+    So every store has its own spool. The state folder follows the XDG Base Directory Specification.
 
     Raises:
         InvalidRecordError: the user has no home folder.
     """
     if isinstance(target, SqliteTarget):
-        return target.path.parent / "spool"
+        return Path(f"{target.path}-spool")
     try:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     except RuntimeError as error:
         raise InvalidRecordError(
             "there is no home folder for the spool; name one (--spool)"
         ) from error
-    # One spool per database: a spool belongs to one store.
     name = hashlib.sha256(str(target).encode()).hexdigest()[:_DIGITS]
     return Path(state) / "tooltrail" / f"spool-{name}"
