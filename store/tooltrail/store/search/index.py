@@ -54,7 +54,6 @@ _SIZE_ON_SERVER: Final = "SELECT pg_total_relation_size('search_words')"
 
 _DAMAGED: Final = "the index of words is damaged; `tooltrail db index --rebuild` makes it again"
 
-_LETTERS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789"
 _BLOCKS: Final = "SELECT journal_key, n, block FROM search_words WHERE initial = ?"
 
 _TOMBSTONES: Final = 0
@@ -179,7 +178,7 @@ def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
     return (found or set()) | _owners_of(connection, _UNREAD_WORD)
 
 
-def _length(word: tuple[bytes, bool, bool]) -> int:
+def _length(word: tuple[bytes, bool]) -> int:
     return len(word[0])
 
 
@@ -198,23 +197,19 @@ def check_blocks(connection: Connection) -> Iterator[str]:
     yield _DAMAGED
 
 
-def _owners_of(
-    connection: Connection, word: bytes, is_led: bool = False, goes_on: bool = False
-) -> set[int]:
-    """The owners with a word; with words that have a letter before it, or that begin so."""
-    led, rest = b"[a-z0-9]?" if is_led else b"", rb"[^ \n]*" if goes_on else b""
-    line = re.compile(rb"\n%b%b%b ([0-9 ]+)" % (led, re.escape(word), rest))
+def _owners_of(connection: Connection, word: bytes, goes_on: bool = False) -> set[int]:
+    """The owners with a word, or with words that begin so."""
+    line = re.compile(rb"\n%b%b ([0-9 ]+)" % (re.escape(word), rb"[^ \n]*" if goes_on else b""))
     places: dict[tuple[int, int], list[bytes]] = {}
-    for initial in {word[0], *(_LETTERS if is_led else b"")}:
-        for journal, n, block in connection.query(_BLOCKS, (initial,)):
-            if lines := line.findall(_unpacked(block)):
-                places.setdefault((journal, n), []).extend(b" ".join(lines).split())
+    for journal, n, block in connection.query(_BLOCKS, (word[0],)):
+        if lines := line.findall(_unpacked(block)):
+            places[journal, n] = b" ".join(lines).split()
     blocks = connection.query(_BLOCKS, (_OWNERS,)) if places else []
     owners = {(journal, n): block for journal, n, block in blocks}
     found: set[int] = set()
     for batch, some in places.items():
         numbers = _unpacked(owners.get(batch)).split()
-        found.update(int(numbers[int(place)]) for place in some)
+        found.update(map(int, map(numbers.__getitem__, map(int, some))))
     return found
 
 

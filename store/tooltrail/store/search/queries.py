@@ -169,7 +169,7 @@ class PathQuery:
         self._pattern = re.compile(pattern + parts[-1] + _NAME_ENDS)
         self._before_all = re.compile(_FROM_ROOT if path.startswith("/") else _ANYWHERE)
         self._before_some = re.compile(_RELATIVE)
-        phrase = Phrase(name, is_prefix=False, is_path=True)
+        phrase = Phrase(name, is_prefix=False)
         self.phrases = [phrase] if phrase.words else None
         self._words = re.findall(r"\w+", name)
 

@@ -44,6 +44,9 @@ _LINE_ESCAPE: Final = r"\\[ntr]"
 
 _BEHIND_ESCAPE: Final = rf"{_LINE_ESCAPE}([^\\\s]+)"
 
+_BEHIND_OPTION: Final = r"-(?<![\w-]-)\w([^\W_]+)"
+"""A word behind an option of one letter, as in `-Isrc`."""
+
 
 def readable(text: str) -> str:
     """A text of the same length without control sequences of a terminal."""
@@ -57,6 +60,8 @@ def words_of(text: str) -> set[bytes]:
     text = readable(text)
     if "\\" in text:  # a word also begins after an escape for white space
         text = " ".join([text, *re.findall(_BEHIND_ESCAPE, text)])
+    if "-" in text:
+        text = " ".join([text, *re.findall(_BEHIND_OPTION, text)])
     words = set(text.encode("utf-8", "replace").translate(_SMALL).split())
     if not text.isascii():
         others = {word for word in words if not word.isascii()}
@@ -90,14 +95,12 @@ class Phrase:
     Args:
         text: the text as typed, without quotes and without `*`.
         is_prefix: whether the last word may go on.
-        is_path: whether a letter may stand before the first word, as in `-Isrc`.
 
     Attributes:
-        words: words of the index that a matching text has, each with whether a letter may stand
-            before it, and whether it may go on.
+        words: words of the index that a matching text has, each with whether it may go on.
     """
 
-    def __init__(self, text: str, *, is_prefix: bool, is_path: bool = False) -> None:
+    def __init__(self, text: str, *, is_prefix: bool) -> None:
         self._folded = fold(text)
         found = _split(self._folded)
         # After a character that is no letter, nothing goes on.
@@ -105,11 +108,9 @@ class Phrase:
         last = found[-1].decode() if found else ""
         self._ends_in_word = self._folded.endswith(last or " ") and not _is_unspaced(last)
         goes_on = [False] * (len(found) - 1) + [is_prefix and self._ends_in_word]
-        self.words: list[tuple[bytes, bool, bool]] = []
-        for n, (word, on) in enumerate(zip(found, goes_on, strict=False)):
-            is_led = is_path and n == 0
-            most = CUT - is_led
-            self.words.append((word[:most], is_led, on or len(word) >= most))
+        self.words = [
+            (word[:CUT], on or len(word) >= CUT) for word, on in zip(found, goes_on, strict=False)
+        ]
         self._patterns: dict[str, re.Pattern[str]] = {}
 
     def find(self, text: str) -> tuple[int, int] | None:
