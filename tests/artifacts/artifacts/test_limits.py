@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.disks import small_disk
 
@@ -34,6 +34,7 @@ def kept(stream: CapturedStream) -> bytes:
     chunks=st.lists(st.binary(max_size=30), max_size=6),
     most=st.integers(0, 100),
 )
+@example(chunks=[b"as long", b" as allowed"], most=18)
 def test_of_a_stream_that_is_too_long_the_beginning_is_kept(
     tmp_path_factory: pytest.TempPathFactory, chunks: list[bytes], most: int
 ) -> None:

@@ -99,8 +99,11 @@ def test_a_journal_without_its_ingested_segments_is_not_reported(
 ) -> None:
     session = next_id()
     large = b"x" * (6 << 20)
-    for n in range(4):
+    for n in range(3):
         parts.ingest(message(session, large + bytes([n])))
+    parts.append(message(session, large))
+    (journal(parts) / "00000001.seg").unlink()
+    parts.ingest()
     names = sorted(one.name for one in journal(parts).glob("*.seg"))
     assert names == ["00000002.seg"]
     assert not parts.rejections()
