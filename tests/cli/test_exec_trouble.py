@@ -107,6 +107,17 @@ def test_the_first_command_begins_a_store_and_says_so_once(nowhere: Cli) -> None
     assert Path(nowhere.database).exists()
 
 
+def test_a_new_store_remembers_the_artifact_root_of_the_first_exec(
+    nowhere: Cli, tmp_path: Path
+) -> None:
+    root = str(tmp_path / "root")
+    assert nowhere.exec("--artifacts", root, "--", "seq", "100000").code == 0
+    (status,) = nowhere.ok("status", "--json").records
+    assert status["artifact_root"] == f"file://{root}"
+    (artifact,) = nowhere.ok("artifact", "ls", "--json").records
+    assert Path(root, artifact["path"]).is_file()
+
+
 def test_where_the_start_cannot_be_recorded_nothing_is_run(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ended = cli.exec("--spool", str(tmp_path / "file" / "spool"), "--", "echo", "ran")

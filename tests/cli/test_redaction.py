@@ -79,8 +79,14 @@ def test_a_user_may_keep_secrets(cli: Cli) -> None:
 
 def test_a_user_names_more_secrets_in_a_file(cli: Cli) -> None:
     path = cli.folder / "redaction.toml"
-    path.write_text('environment = ["DEPLOY_TOKEN", "UNSET", "EMPTY"]\n[patterns]\nticket = "T-[0-9]{4}"\n')
-    cli.environment |= {"TOOLTRAIL_REDACTION": str(path), "DEPLOY_TOKEN": "correct horse", "EMPTY": ""}
+    path.write_text(
+        'environment = ["DEPLOY_TOKEN", "UNSET", "EMPTY"]\n[patterns]\nticket = "T-[0-9]{4}"\n'
+    )
+    cli.environment |= {
+        "TOOLTRAIL_REDACTION": str(path),
+        "DEPLOY_TOKEN": "correct horse",
+        "EMPTY": "",
+    }
     cli.exec("--", "echo", "T-1234", "correct horse")
     assert cli.ok("show", "--stream", "stdout").text == (
         "[REDACTED:ticket] [REDACTED:deploy-token]\n"

@@ -89,7 +89,9 @@ def run_recorded(request: Request) -> int:
             say(f"tooltrail: recording into a new store at {target}")
         code = _run(request, recording, rules)
         if recording.end_position is not None:
-            ingest_when_due(request, spool, recording.end_position)
+            # A new store remembers the artifact root that is named for it.
+            least = 1 if is_new and request.artifacts else _MOST_WAITING
+            ingest_when_due(request, spool, recording.end_position, least)
     return code
 
 
@@ -142,8 +144,8 @@ def _say_faults(ended: ChildExit) -> None:
         say(f"tooltrail: output could not be passed on: {ended.tee_error.strerror}")
 
 
-def ingest_when_due(request: Request, spool: Path, position: Position) -> None:
-    """Ingest the journal into the database if many facts wait.
+def ingest_when_due(request: Request, spool: Path, position: Position, least: int) -> None:
+    """Ingest the journal into the database if at least `least` facts wait.
 
     Runs after the command has ended and its output is passed on. A failure is not reported: the
     facts are durable in the journal, and the next reader reports the failure if it persists.
@@ -153,7 +155,7 @@ def ingest_when_due(request: Request, spool: Path, position: Position) -> None:
         before = int(hint.read_bytes())
     except (OSError, ValueError):
         before = 0
-    if position.index - before < _MOST_WAITING:
+    if position.index - before < least:
         return
     sys.stdout.flush()
     try:
