@@ -95,6 +95,13 @@ def test_backup_says_how_large_it_is_and_where_what_is_not_in_it_is(
     assert other.ok("log", "--json").text == cli.ok("log", "--json").text
 
 
+def test_a_backup_has_what_waited_in_the_journal(cli: Cli, tmp_path: Path) -> None:
+    assert cli.exec("--", "echo", "waits").code == 0
+    cli.ok("db", "backup", str(tmp_path / "copy.db"))
+    ended = Cli(str(tmp_path / "copy.db")).ok("log", "--json")
+    assert [one["arguments_preview"] for one in ended.records] == ["echo waits"]
+
+
 def test_backup_tells_a_program_the_same(cli: Cli, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     (record,) = cli.ok("db", "backup", str(copy), "--json").records

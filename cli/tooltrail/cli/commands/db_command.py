@@ -1,5 +1,7 @@
 """`tooltrail db`: show, check, upgrade and back up the database of a store."""
 
+from contextlib import suppress
+
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
@@ -7,6 +9,7 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
 from tooltrail.cli._output import counted, print_array, printable, say, size_of, write
 from tooltrail.migrations import HEAD_REVISION
+from tooltrail.records.errors import SchemaMismatchError
 
 
 @click.group("db")
@@ -97,9 +100,9 @@ def backup(location: Location, as_json: bool, target: str) -> None:
     the copy is complete and synced to the disk. Only you can read the file. An existing file is
     never overwritten. To open the copy as a store, pass --artifacts.
 
-    The copy does not contain the artifacts, nor facts that wait in the journal or output that
-    waits in the spool. Copy the artifacts after the database, so that every artifact that the copy
-    refers to exists. The database can have any schema revision.
+    Facts that wait in the journal are ingested first. The copy does not contain the artifacts, nor
+    output that waits in the spool. Copy the artifacts after the database, so that every artifact
+    that the copy refers to exists. The database can have any schema revision.
 
     For a store on a PostgreSQL server, use pg_dump.
     """
@@ -110,6 +113,9 @@ def backup(location: Location, as_json: bool, target: str) -> None:
 
     if not target:
         raise click.UsageError("TARGET is empty; name a file")
+    # Another revision is copied as it is.
+    with suppress(SchemaMismatchError), location.open() as store:
+        _ = store.reader  # ingests what waits
     with interruptible(between_steps=True) as check, share_bar("copying") as update:
 
         def report(done: int, of: int) -> None:
