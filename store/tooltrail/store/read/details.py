@@ -11,6 +11,7 @@ from typing import Any, Final
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import DamageError
+from tooltrail.records.facts import OmissionFact
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, damage_of
@@ -18,7 +19,7 @@ from tooltrail.store.read.pages import SMALL_COLUMNS, WITH_SESSION, view_of
 from tooltrail.store.read.rows import Row, Sql, fetch, where
 from tooltrail.store.read.streams import select_streams, stream_view
 from tooltrail.store.read.texts import Surfaces, read_texts, text_from
-from tooltrail.store.views import InvocationDetail, OmissionView, ReceiptView
+from tooltrail.store.views import InvocationDetail, ReceiptView
 
 _DETAIL: Final = Columns(
     *SMALL_COLUMNS,
@@ -134,7 +135,7 @@ def _detail(  # noqa: PLR0917  a table each
         _text(surfaces, "canonical"),
         tuple((one["role"], artifact_path(one["digest"])) for one, _ in read_artifacts),
         _receipt(surfaces, values),
-        tuple(OmissionView(*list(one.values())[1:]) for one, _ in read_omissions),
+        tuple(OmissionFact(*list(one.values())[1:]) for one, _ in read_omissions),
         message,
         None if message is None else values["position"],
         ends.get(values["seq"]),

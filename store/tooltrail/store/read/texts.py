@@ -17,11 +17,12 @@ from uuid import UUID
 
 from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.errors import DamageError
+from tooltrail.records.facts import RedactionFact, SourceFact
 from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.references import expand_canonical, expand_output, has_references
-from tooltrail.store.views import Erasure, RedactionView, SourceView
+from tooltrail.store.views import Erasure
 
 
 class Surfaces(NamedTuple):
@@ -30,8 +31,8 @@ class Surfaces(NamedTuple):
     texts: Mapping[str, bytes] = MappingProxyType({})
     erased: tuple[Erasure, ...] = ()
     damage: str | None = None
-    source: SourceView | None = None
-    redacted: tuple[RedactionView, ...] = ()
+    source: SourceFact | None = None
+    redacted: tuple[RedactionFact, ...] = ()
 
 
 class _Text(NamedTuple):
@@ -196,12 +197,12 @@ def _beside(start: bytes, end: bytes) -> Surfaces:
     """Where an importer found a call, and the secrets that were replaced."""
     sources = [json.loads(fact)["source"] for fact in (start, end) if b'"source":' in fact]
     secrets = [
-        RedactionView(**one)
+        RedactionFact(**one)
         for fact in (start, end)
         if b'"redacted":' in fact
         for one in json.loads(fact)["redacted"]
     ]
-    return Surfaces(source=SourceView(**sources[0]) if sources else None, redacted=tuple(secrets))
+    return Surfaces(source=SourceFact(**sources[0]) if sources else None, redacted=tuple(secrets))
 
 
 def _surfaces(
