@@ -13,13 +13,14 @@ from uuid import UUID
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.journal.frames import (
-    FIRST_HASH,
+    FRAMES_FROM,
     HEADER_SIZE,
+    Cursor,
     Frame,
     find_acknowledged,
     read_frames,
 )
-from tooltrail.journal.segments import FRAMES_FROM, segment_path
+from tooltrail.journal.segments import segment_path
 from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.frozen import Frozen
 
@@ -27,27 +28,6 @@ _CHUNK_BYTES: Final = 1 << 20
 """Bytes of one read. If a frame is longer, the rest of its segment is read."""
 
 _LOOK_BYTES: Final = 16 << 10
-
-
-class Cursor(Frozen):
-    """A position between two frames of a journal.
-
-    Attributes:
-        segment: number of the segment of the next frame.
-        offset: offset of the next frame in the segment.
-        index: index of the next frame.
-        hash: hash of the frame before; None behind damage, where the hash is unknown.
-    """
-
-    segment: int = 1
-    offset: int = FRAMES_FROM
-    index: int = 0
-    hash: bytes | None = FIRST_HASH
-
-    @property
-    def offsets(self) -> tuple[int, int]:
-        """Segment and offset, by which the cursors of a journal are ordered."""
-        return self.segment, self.offset
 
 
 class Gap(Frozen):
@@ -69,13 +49,6 @@ class Gap(Frozen):
 
 
 Item: TypeAlias = Frame | Gap
-
-
-def cursor_behind(item: Item) -> Cursor:
-    """The position behind a frame or a gap."""
-    if isinstance(item, Gap):
-        return item.cursor
-    return Cursor(item.segment, item.end, item.index + 1, item.hash)
 
 
 def read_journal_id(folder: Path) -> UUID | None:
@@ -255,18 +228,12 @@ def _read_segment(
             rest = max(0, segment.size - cursor.offset)
             data = segment.read(cursor.offset, rest if looks else _CHUNK_BYTES)
             last: Frame | None = None
-            for frame in read_frames(
-                data,
-                segment=cursor.segment,
-                offset=cursor.offset,
-                index=cursor.index,
-                previous_hash=cursor.hash,
-            ):
+            for frame in read_frames(data, cursor):
                 last = frame
                 yield frame
             looks += 1
             if last is not None:
-                looks, cursor = 0, cursor_behind(last)
+                looks, cursor = 0, last.cursor
             elif looks > 1:  # the first read may have cut a long frame
                 gap = _gap(segment, cursor, data, is_sealed=is_sealed)
                 if gap is None:
@@ -284,13 +251,8 @@ def _gap(segment: _Open, cursor: Cursor, rest: bytes, *, is_sealed: bool) -> Gap
 
     `rest` contains the bytes of the segment from the cursor on.
     """
-    behind = find_acknowledged(
-        rest,
-        cursor.offset,
-        index=cursor.index,
-        stamp=segments.find_stamp(segment.read(0, FRAMES_FROM + HEADER_SIZE), segment.path),
-        is_sealed=is_sealed,
-    )
+    stamp = segments.find_stamp(segment.read(0, FRAMES_FROM + HEADER_SIZE), segment.path)
+    behind = find_acknowledged(rest, cursor, stamp=stamp, is_sealed=is_sealed)
     if behind is not None:
         size, index = behind.offset - cursor.offset, behind.index
     elif is_sealed and rest.strip(b"\0"):

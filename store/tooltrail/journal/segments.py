@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from tooltrail.journal.frames import HEADER_SIZE, BrokenFrameError, read_header
+from tooltrail.journal.frames import FRAMES_FROM, HEADER_SIZE, BrokenFrameError, read_header
 from tooltrail.records.errors import DamageError
 from tooltrail.records.frozen import Frozen
 
@@ -43,9 +43,6 @@ MOST_ROOM_BYTES: Final = 1 << 20
 
 _HEAD: Final = struct.Struct("<4sI16sQQ32s")
 _CRC: Final = struct.Struct("<I")
-FRAMES_FROM: Final = _HEAD.size + _CRC.size
-"""Offset of the first frame."""
-
 _NUMBER: Final = re.compile("[0-9]{8,16}")
 _MAGIC: Final = b"TTj1"
 _PRIVATE: Final = 0o600

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from tooltrail.journal import Cursor, Frame, Gap, cursor_behind, read_journal
+from tooltrail.journal import Cursor, Frame, Gap, read_journal
 from tooltrail.journal.clock import now
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records.errors import UnavailableError
@@ -101,7 +101,7 @@ def move_place(
         connection.insert_once("journals", [row])
     cursor, frame_offset = old, place.frame_offset
     if items:
-        cursor = cursor_behind(items[-1])
+        cursor = items[-1].cursor
         frame_offset = items[-1].offset if isinstance(items[-1], Frame) else None
     count = place.entry_count + sum(isinstance(one, Frame) for one in items)
     moved = connection.execute(
@@ -143,7 +143,7 @@ def _is_in(folder: Path, place: Place) -> bool:
         return True
     before = Cursor(place.cursor.segment, place.frame_offset, place.cursor.index - 1, None)
     frame = next(read_journal(folder, before), None)
-    return isinstance(frame, Frame) and cursor_behind(frame) == place.cursor
+    return isinstance(frame, Frame) and frame.cursor == place.cursor
 
 
 def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Place]) -> Place:
