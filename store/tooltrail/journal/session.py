@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Final, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from tooltrail.journal.clock import id_of, new_id, now
@@ -322,20 +322,14 @@ class Session:
     def _opened(
         cls, recorder: Recorder, **options: Unpack[SessionOptions]
     ) -> tuple[list[Entry], Self]:
-        name, key = options.get("name"), options.get("idempotency_key")
+        given: dict[str, Any] = {**options}
+        name, key = given.get("name"), given.pop("idempotency_key", None)
         if name is not None and key is not None:
             raise InvalidRecordError("a session takes a name or an idempotency key, not both")
         session_id = id_of("session", key) if name is None else keyed_id("name", name)
-        environment = environment_json(options.get("environment", {}))
-        fact = SessionOpened(
-            session=session_id,
-            at=options.get("at") or now(),
-            name=name,
-            title=options.get("title"),
-            agent=options.get("agent"),
-            parent=options.get("parent"),
-            environment=digest_of(environment),
-        )
+        environment = environment_json(given.pop("environment", {}))
+        at, digest = given.pop("at", None) or now(), digest_of(environment)
+        fact = SessionOpened(session=session_id, at=at, environment=digest, **given)
         return [Entry(fact, [environment])], cls(recorder, session_id, is_own=True)
 
     def _closed(self, reason: str | None) -> tuple[list[Entry], None]:

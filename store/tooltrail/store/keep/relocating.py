@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -277,7 +277,7 @@ def _switch(store: "Store", remembered: str, report: RelocationReport) -> None:
         connection.execute("UPDATE store_info SET artifact_root = ?", (remembered,))
     report.switched = True
     make_durable(store.database)
-    store.settings = replace(store.settings, artifacts=None)
+    store.options["artifacts"] = None
     _ = store.info
 
 
