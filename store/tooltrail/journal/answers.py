@@ -210,11 +210,7 @@ class RecordedStream(Generic[ChunkT]):
 
     @property
     def answer(self) -> RecordedAnswer:
-        """The recorded answer.
-
-        Raises:
-            InvalidRecordError: the stream has not ended yet.
-        """
+        """The recorded answer. Raises `InvalidRecordError` if the stream has not ended yet."""
         if self._answer is None:
             raise InvalidRecordError("the stream has not ended: iterate over it, or close it")
         return self._answer
@@ -376,8 +372,7 @@ def _with_calls(message: Message, changes: Callable[[int, ToolCall], dict[str, o
 def _read(known: WireFormat, payload: Chunk) -> Response:
     """Read an answer. JSON that is too deep or has too long an integer is reported as unread.
 
-    Raises:
-        InvalidRecordError: the payload is not a JSON object.
+    Raises `InvalidRecordError` if the payload is not a JSON object.
     """
     if not isinstance(payload, bytes | str):
         return known.read_response(event_of(payload))

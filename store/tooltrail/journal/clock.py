@@ -38,7 +38,6 @@ def new_id() -> UUID:
 def id_of(kind: str, key: str | None) -> UUID:
     """The id that is derived from an idempotency key; a new id without a key.
 
-    Raises:
-        InvalidRecordError: the key is empty or too long.
+    Raises `InvalidRecordError` if the key is empty or too long.
     """
     return new_id() if key is None else keyed_id(kind, key)

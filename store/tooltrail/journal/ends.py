@@ -50,11 +50,8 @@ class Tail(NamedTuple):
     """Where the newest segment ends.
 
     Attributes:
-        journal: id of the journal.
-        segment: number of the segment.
         last: offset of its last frame; equal to `end` if the segment has no frames.
         end: offset of the first byte behind the last frame.
-        next_index: index of the next frame.
         hash: hash of the last frame.
     """
 
@@ -88,11 +85,7 @@ class JournalLock:
         self.folder = folder
 
     def take(self) -> None:
-        """Wait for the lock.
-
-        Raises:
-            OSError: the folder or the hint cannot be created or opened.
-        """
+        """Wait for the lock. Raises `OSError` if the folder or the hint cannot be opened."""
         while True:
             if self.descriptor < 0 or self._hint < 0:
                 self._open()
@@ -151,12 +144,9 @@ def _tail_in(data: bytes) -> Tail | None:
 def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]:
     """Open the newest segment, find its end, and cut a torn tail off.
 
-    Returns:
-        The segment, and where it ends. The segment is None if the next append must begin one: in a
-        new journal, or if the newest segment is missing or has an altered head.
-
-    Raises:
-        OSError: a file cannot be read or written.
+    Returns the segment, and where it ends. The segment is None if the next append must begin one:
+    in a new journal, or if the newest segment is missing or has an altered head. Raises `OSError`
+    if a file cannot be read or written.
     """
     numbers = segment_numbers(folder)
     newest = numbers[-1] if numbers else 0

@@ -85,13 +85,9 @@ class Frame(Frozen):
 
     Attributes:
         index: index of the frame in the journal, from 0.
-        segment: number of its segment.
         offset: offset of its first byte in the segment.
         end: offset of the first byte behind it.
         durable_to: offset up to which the segment was synced before the frame was written.
-        previous_hash: hash of the frame before.
-        hash: hash of this frame.
-        fact_json: the fact as canonical JSON.
         packed_bodies: the bodies with their lengths, as in the segment.
     """
 
@@ -107,11 +103,7 @@ class Frame(Frozen):
 
     @property
     def fact(self) -> "Fact":
-        """The fact.
-
-        Raises:
-            InvalidRecordError: the JSON is not a fact that this program knows.
-        """
+        """The fact. Raises `InvalidRecordError` if the JSON is no fact that this program knows."""
         # Imported here, since most readers do not need facts.
         from tooltrail.records.fact_spelling import read_fact  # noqa: PLC0415
 
@@ -173,8 +165,7 @@ def pack_frame(
 ) -> bytes:
     """The bytes of a frame.
 
-    Raises:
-        InvalidRecordError: the frame is longer than `MAX_FRAME_BYTES`.
+    Raises `InvalidRecordError` if the frame is longer than `MAX_FRAME_BYTES`.
     """
     size = HEADER_SIZE + len(fact_json) + sum(len(body) + _LENGTH.size for body in bodies)
     if size > MAX_FRAME_BYTES:
@@ -202,11 +193,7 @@ def pack_frame(
 
 
 def read_header(data: bytes | memoryview) -> Header:
-    """The header at the beginning of `data`.
-
-    Raises:
-        BrokenFrameError: `data` does not begin with a header.
-    """
+    """The header at the beginning of `data`; raises `BrokenFrameError` if there is none."""
     if len(data) < HEADER_SIZE:
         raise BrokenFrameError("cut off")
     magic, *values = _HEADER.unpack_from(data)
@@ -219,8 +206,7 @@ def read_header(data: bytes | memoryview) -> Header:
 def unpack_frame(data: bytes | memoryview, cursor: Cursor) -> Frame:
     """The frame at a cursor, where `data` begins. Its index is not compared with the cursor.
 
-    Raises:
-        BrokenFrameError: `data` does not begin with a complete frame.
+    Raises `BrokenFrameError` if there is no complete frame.
     """
     header = read_header(data)
     if len(data) < header.frame_size:

@@ -43,8 +43,7 @@ class Owner:
     def name(self) -> str:
         """The name of the lock. The first call acquires the lock.
 
-        Raises:
-            UnavailableError: the spool cannot be written.
+        Raises `UnavailableError` if the spool cannot be written.
         """
         with self._mutex:
             if self._name is None:
@@ -99,10 +98,8 @@ class Owner:
 def is_alive(spool: Path, name: str) -> bool:
     """Whether the process that created an owner lock, or a child that inherited it, is alive.
 
-    False if the name is not a valid name of an owner lock.
-
-    Raises:
-        UnavailableError: the file cannot be opened or locked.
+    False if the name is not a valid name of an owner lock. Raises `UnavailableError` if the file
+    cannot be opened or locked.
     """
     if _NAME.fullmatch(name) is None:
         return False

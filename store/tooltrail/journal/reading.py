@@ -2,6 +2,8 @@
 
 A reader needs no lock. It stops at the first offset without a complete frame, unless later frames
 prove that the bytes there are damaged: then it reports a `Gap` and continues behind the damage.
+
+Every function raises `UnavailableError` if a file of the journal cannot be read, synced or deleted.
 """
 
 import os
@@ -34,7 +36,6 @@ class Gap(Frozen):
     """Bytes of a journal that contained acknowledged facts and are not readable any more.
 
     Attributes:
-        segment: number of the segment.
         offset: offset of the damage in the segment.
         data: the damaged bytes; empty if frames are missing.
         reason: description of the damage, one sentence.
@@ -54,9 +55,7 @@ Item: TypeAlias = Frame | Gap
 def read_journal_id(folder: Path) -> UUID | None:
     """The id of a journal; None if nothing was recorded yet.
 
-    Raises:
-        DamageError: the heads of all segments are altered.
-        UnavailableError: a file cannot be read.
+    Raises `DamageError` if the heads of all segments are altered.
     """
     damage: DamageError | None = None
     for number in _segment_numbers(folder):
@@ -80,11 +79,7 @@ def _segment_numbers(folder: Path) -> list[int]:
 
 
 def has_frames(folder: Path, cursor: Cursor) -> bool:
-    """Whether there are frames behind a cursor. Opens one file and reads a few bytes.
-
-    Raises:
-        UnavailableError: the journal cannot be read.
-    """
+    """Whether there are frames behind a cursor. Opens one file and reads a few bytes."""
     with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
         # Read more than a header: a failing disk may replace the beginning of a frame by zeros.
         if segment.read(cursor.offset, _LOOK_BYTES).strip(b"\0"):
@@ -93,11 +88,7 @@ def has_frames(folder: Path, cursor: Cursor) -> bool:
 
 
 def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
-    """The items behind a cursor: frames in their order, and gaps where frames are damaged.
-
-    Raises:
-        UnavailableError: a segment cannot be read.
-    """
+    """The items behind a cursor: frames in their order, and gaps where frames are damaged."""
     if cursor.offset == FRAMES_FROM and cursor.hash is not None:
         with suppress(FileNotFoundError):
             cursor = yield from _enter(folder, cursor.segment, cursor)
@@ -116,9 +107,6 @@ def furthest_end(folder: Path) -> tuple[int, int]:
     """Number and size of the newest segment: no frame that was appended so far is behind that.
 
     The last frame may end earlier, since a segment has zeros behind its last frame.
-
-    Raises:
-        UnavailableError: the journal cannot be read.
     """
     numbers = _segment_numbers(folder)
     # The journal may not exist, or may be deleted during the call.
@@ -131,9 +119,6 @@ def sync_segment(folder: Path, number: int) -> None:
     """Make the frames that a reader has read from a segment durable.
 
     An ingester does this before it commits a cursor: a cursor must never be ahead of the disk.
-
-    Raises:
-        UnavailableError: the disk failed.
     """
     try:
         with suppress(FileNotFoundError), _Open(folder, number) as segment:
@@ -143,13 +128,9 @@ def sync_segment(folder: Path, number: int) -> None:
 
 
 def delete_segments(folder: Path, *, before: int) -> int:
-    """Delete the segments with numbers below `before`. The newest segment is always kept.
+    """Delete the segments with numbers below `before`, and return how many were deleted.
 
-    Returns:
-        The number of deleted segments.
-
-    Raises:
-        UnavailableError: a file cannot be deleted.
+    The newest segment is always kept.
     """
     numbers = _segment_numbers(folder)
     old = [number for number in numbers[:-1] if number < before]
@@ -196,8 +177,7 @@ class _Open:
 def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cursor]:
     """Enter a segment, and return the position of its first frame.
 
-    Yields:
-        Damage to the head, or a gap for lost frames between the cursor and the segment.
+    Yields damage to the head, or a gap for lost frames between the cursor and the segment.
     """
     with _Open(folder, number) as segment:
         try:

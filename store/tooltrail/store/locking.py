@@ -71,9 +71,6 @@ def journal_lock(
 
     If the lock is not required, yields the cursor instead as soon as another ingester has committed
     everything that the journal held at the time of the call.
-
-    Raises:
-        UnavailableError: the lock cannot be opened, or the database cannot be read.
     """
     with _lock_file(folder / "ingest.lock", f"journal {folder} cannot be ingested") as descriptor:
         if is_required:

@@ -72,7 +72,6 @@ class Store:
     forked child may continue to record; to read, it must open the store again.
 
     Attributes:
-        database: the database of the store.
         spool: folder of the journal and of output that is being captured.
         options: arguments of `open_store`.
         ingesting: makes the context of each run of `ingest` or `reader` that ingests. It yields a
@@ -138,11 +137,7 @@ class Store:
 
     @property
     def archive(self) -> "ArtifactArchive":
-        """The artifacts, at their current root: `relocate` may have moved them.
-
-        Raises:
-            TooltrailError: see `info`.
-        """
+        """The artifacts, at their current root: `relocate` may move them. Raises like `info`."""
         from tooltrail.artifacts import ArtifactArchive, defer_sink  # noqa: PLC0415  see `families`
 
         info, named = self.info, self.options.get("artifacts")
@@ -157,13 +152,10 @@ class Store:
 
     @property
     def reader(self) -> "Reader":
-        """Reads the store.
+        """Reads the store; raises like `info`.
 
         Every fact that was acknowledged on this host before is ingested first. If the database
         cannot be written, the reader returns what is there, and `lag` says why the rest is missing.
-
-        Raises:
-            TooltrailError: see `info`.
         """
         from tooltrail.store.read.reader import Reader  # noqa: PLC0415  recorders do not read
 
@@ -195,11 +187,8 @@ class Store:
     def ingest(self) -> "Ingested":
         """Move every fact that was appended before this call into the database.
 
-        Also ends calls whose program died, and publishes artifacts that wait for the sink.
-
-        Raises:
-            UnavailableError: the database or the spool cannot be used now.
-            TooltrailError: see `info`.
+        Also ends calls whose program died, and publishes artifacts that wait for the sink. Raises
+        like `info`; `UnavailableError` if the spool cannot be used now, too.
         """
         return self._ingest(thoroughly=True)
 

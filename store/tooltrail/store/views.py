@@ -51,7 +51,6 @@ class SessionView:
 
     Attributes:
         parent_id: the session that started it.
-        agent: name of the agent of the session.
         environment: canonical JSON of host, user, folder and program; see `environment_json`.
         closed_at: None while the session is open.
         open_count: invocations that have not ended.
@@ -175,7 +174,6 @@ class InvocationDetail:
 
     Attributes:
         arguments: the arguments, byte for byte as the model sent them.
-        policy_digest: digest of the budgets.
         complete_json: the complete output without its bytes. None, and no streams, if outputs were
             not read, as for a transcript.
         artifacts: role and path of each artifact of the canonical result, by index.

@@ -58,8 +58,6 @@ class Connection:
     `translated_errors`.
 
     Attributes:
-        target: the database.
-        is_sqlite: whether the database is SQLite.
         driver: the driver's connection.
     """
 

@@ -29,9 +29,6 @@ def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
     Args:
         path: the file.
         is_migration: whether tables are rebuilt, which must not delete child rows.
-
-    Raises:
-        sqlite3.Error: SQLite cannot open the file.
     """
     connection = sqlite3.connect(
         _uri(path),

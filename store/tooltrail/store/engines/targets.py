@@ -89,8 +89,7 @@ def parse_target(database: str | Path) -> Target:
 def absolute_path(name: str | Path) -> Path:
     """An absolute path, with `~` and `~user` replaced.
 
-    Raises:
-        InvalidRecordError: the user does not exist, or has no home folder.
+    Raises `InvalidRecordError` if the user does not exist, or has no home folder.
     """
     try:
         return Path(name).expanduser().absolute()

@@ -36,11 +36,9 @@ class Place:
 
     Attributes:
         key: key of the row of the journal; 0 before the first commit.
-        journal: id of the journal.
         branch_of: id of the journal from which this one branched off.
         cursor: cursor behind the last ingested frame.
         frame_offset: offset of that frame; None if unknown.
-        entry_count: number of ledger entries.
         notice: problem of the journal to report with the next commit.
         is_cut: whether the journal lacks ingested frames, and has no new ones.
     """
@@ -56,12 +54,7 @@ class Place:
 
 
 def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
-    """How far the journal in a folder is ingested.
-
-    Raises:
-        DamageError: a row of the journal is damaged.
-        UnavailableError: the journal cannot be read.
-    """
+    """How far the journal in a folder is ingested."""
     rows = connection.query(
         f"SELECT key, id, {CURSOR} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
         (connection.uuid(journal), connection.uuid(journal)),
@@ -78,11 +71,7 @@ def move_place(
 ) -> Place:
     """Move the row of a journal behind some frames and gaps. Creates a missing row; locks the row.
 
-    Returns:
-        The new place.
-
-    Raises:
-        CursorMovedError: the row is no longer at `place`.
+    Returns the new place. Raises `CursorMovedError` if the row is no longer at `place`.
     """
     name, at, old = connection.uuid(place.journal), connection.moment(now()), place.cursor
     if not place.key:

@@ -12,9 +12,6 @@ def make_durable(database: Database) -> None:
     """Wait until every committed transaction survives a power cut.
 
     Commits of the ingester do not wait for the disk, since the journal still has their facts.
-
-    Raises:
-        UnavailableError: the disk or the server failed.
     """
     if isinstance(database.target, SqliteTarget):
         path = database.target.path
@@ -31,11 +28,7 @@ def make_durable(database: Database) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make a file, or the names in a folder, survive a power cut, if the path exists.
-
-    Raises:
-        UnavailableError: the disk failed.
-    """
+    """Make a file, or the names in a folder, survive a power cut, if the path exists."""
     try:
         sync_file(path)
     except FileNotFoundError:

@@ -38,11 +38,7 @@ _RECOVERED: Final = ".recovered.zst"
 
 
 def ending_entries(spool: Path, started: CallStarted | AnswerStarted) -> list[Entry]:
-    """The facts that end a call or an answer, with the output that its program left in the spool.
-
-    Raises:
-        UnavailableError: the spool cannot be read or written now.
-    """
+    """The facts that end a call or an answer, with the output that is left in the spool."""
     if isinstance(started, CallStarted):
         return [_interrupted(spool, started, _read_left_output(spool, started))]
     # Most ingesters never read an answer, and need not import the wire formats.

@@ -138,10 +138,9 @@ class ObjectCopier:
         return True
 
     def refuse_same_place(self) -> None:
-        """Check that the roots are different places: a probe at the new root is not at the old one.
+        """Raise `InvalidRecordError` if both roots are one place.
 
-        Raises:
-            InvalidRecordError: both roots are the same place.
+        A probe at the new root must not be at the old one.
         """
         path, content = f"probe-{new_id()}", b"whether two artifact roots are one place\n"
         with copy_of(io.BytesIO(content), path, self._scratch) as copy:

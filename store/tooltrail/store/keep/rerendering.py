@@ -49,7 +49,6 @@ class Rerendering:
     """The stored and the current receipt of one invocation.
 
     Attributes:
-        invocation_id: id of the invocation.
         state: `same` text; `drifted`; `incomparable`, because this program lacks the family or
             cannot read the policy, or a surface is erased; `not_rendered`, because another program
             made the receipt, or none is recorded; `open`, because the invocation has not ended.
@@ -75,8 +74,7 @@ def rerender(
 ) -> Rerendering:
     """Compare the receipt of an invocation with the output of the current renderer of its family.
 
-    Raises:
-        DamageError: a surface or the policy is missing or altered.
+    Raises `DamageError` if a surface or the policy is missing or altered.
     """
     found, receipt = detail.summary.id, detail.receipt
     if receipt is None or detail.canonical_json is None or receipt.renderer_name == SEEN:
@@ -115,11 +113,7 @@ def rerender(
 
 
 def _uncompared(detail: "InvocationDetail") -> Rerendering:
-    """The answer for a call whose receipt was not rendered from its canonical result.
-
-    Raises:
-        DamageError: a surface is missing.
-    """
+    """The answer for a call whose receipt was not rendered from its canonical result."""
     found, receipt = detail.summary.id, detail.receipt
     if detail.summary.state == "started":
         return Rerendering(found, "open", "the invocation has not ended, so there is no receipt")

@@ -71,7 +71,6 @@ class AttemptView:
     """One submission of a result.
 
     Attributes:
-        invocation_id: id of the call.
         state: state of the call; `error` if its arguments could not be read.
         attempt: number of the attempt, from 1; None if there is no verdict.
         valid: the verdict; None if there is none.

@@ -51,11 +51,7 @@ LEFT JOIN ledger_entries AS receipt_entries
 
 
 def detail_of(connection: Connection, key: int) -> InvocationDetail:
-    """One invocation.
-
-    Raises:
-        DamageError: a row or a text of the invocation is damaged.
-    """
+    """One invocation; raises `DamageError` if a row or a text of it is damaged."""
     detail = details_of(connection, Sql("invocations.key = ?", (key,)))[0]
     if detail.damage is not None:
         raise DamageError(detail.damage, path=str(detail.summary.id))

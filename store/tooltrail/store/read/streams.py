@@ -76,9 +76,7 @@ def stream_view(
 def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
     """The bytes of a stream that is a part of a receipt, or a body.
 
-    Raises:
-        NotFoundError: the bytes are erased.
-        DamageError: the bytes are missing or altered.
+    Raises `NotFoundError` if they are erased, and `DamageError` if they are missing or altered.
     """
     if stream.receipt_offset is None or stream.invocation_id is None:
         return io.BytesIO(read_body(connection, stream.digest))
@@ -109,11 +107,7 @@ def waiting_files(connection: Connection, digest: Digest) -> list[str]:
 
 
 def open_waiting(file: Path, stream: StreamView) -> BinaryIO | None:
-    """The bytes of a stream from its file in the spool; None if there is no such file.
-
-    Raises:
-        UnavailableError: the file cannot be read.
-    """
+    """The bytes of a stream from its file in the spool; None if there is no such file."""
     from tooltrail.artifacts import open_checked, open_without_links  # noqa: PLC0415  rarely needed
 
     try:

@@ -104,11 +104,7 @@ def text_from(data: bytes) -> str:
 
 
 def _facts_of(row: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """The canonical JSON of the start and of the end of a call; empty if it has not ended.
-
-    Raises:
-        DamageError: the row does not name such facts.
-    """
+    """The canonical JSON of the start and of the end of a call; empty if it has not ended."""
     owner = str(row["id"])
     start = _fact(row["start_fact"], owner, "start", "call.started")
     if row["state"] == "started":
@@ -124,11 +120,7 @@ def _texts_of(
     *,
     outputs: bool,
 ) -> list[_Text]:
-    """The texts of a row, each with the digest that a fact names.
-
-    Raises:
-        ValueError, LookupError, TypeError: an entry of the ledger is damaged.
-    """
+    """The texts of a row, each with the digest that a fact names."""
     texts = [_text("arguments", row["arguments"], start)]
     if not end:
         return texts
@@ -159,11 +151,7 @@ def _texts_of(
 
 
 def _receipt_fact(row: Mapping[str, Any], end: bytes) -> bytes | None:
-    """The fact that names what the model saw of an imported call; None if there is none.
-
-    Raises:
-        DamageError: the row does not name such a fact.
-    """
+    """The fact that names what the model saw of an imported call; None if there is none."""
     if row["receipt_fact"] is not None:
         return _fact(row["receipt_fact"], str(row["id"]), "receipt", "call.ended")
     return end if b'"receipt":' in end else None
@@ -182,11 +170,7 @@ def _text(name: str, column: str | None, fact: bytes | None, shown: Digest | Non
 
 
 def _fact(packed: bytes | None, owner: str, which: str, kind: str) -> bytes:
-    """The canonical JSON of a fact about the call.
-
-    Raises:
-        DamageError: the row does not name such a fact.
-    """
+    """The canonical JSON of a fact about the call; raises `DamageError` for any other fact."""
     fact = b"" if packed is None else unpack_fact(packed)
     if f'"id":"{owner}","kind":"{kind}"'.encode() not in fact:
         raise DamageError(f"{which}_entry names no {which} of this call", path=owner)

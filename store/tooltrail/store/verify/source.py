@@ -57,7 +57,6 @@ class Source:
     """The rows of one snapshot. For one thread.
 
     Args:
-        connection: a connection inside a transaction.
         report: called for each value or row that cannot be read.
     """
 

@@ -41,7 +41,6 @@ class Call:
 
     Attributes:
         subject: name of the call in findings.
-        row: row of `invocations`.
         texts: row of `surfaces`; empty if it is missing, which is reported.
         children: the other rows, by table.
         streams: the streams in the fact of the end.
@@ -258,7 +257,7 @@ class Receipts:
         try:
             if self._families.find(family) is None:
                 raise InvalidRecordError(f"family {family} is not known to this program")
-            if not self._maker.knows_policy(policy):
+            if policy not in self._maker.policies:
                 self._maker.learn_policy(policy, checking.body(policy) or b"")
             bodies = {fact.output: document}
             if fact.receipt is not None:
