@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.effort import times
-from tests.support.evidence import check_evidence
+from tests.support.evidence import check_database, check_evidence
 from tests.support.processes import NOBODY, run_python
 from tests.support.recording import content_of, fail_tool, run_command, run_tool, stream_of
 
@@ -28,7 +28,6 @@ from tooltrail.records import (
 from tooltrail.store import (
     InvocationFilter,
     Store,
-    check_database,
     create_store,
     open_store,
     store_revision,

@@ -259,15 +259,9 @@ def record_stream(
 ) -> RecordedStream[ChunkT]:
     """Yield the chunks of a streamed answer, and record the answer after the last chunk.
 
-    Args:
-        session: session of the answer.
-        format_name: name of the wire format of the answer.
-        chunks: the stream: pieces of the body, cut anywhere, or the events of an official client,
-            synchronous or asynchronous.
-        provider: see `record_response`.
-
-    Raises:
-        NotFoundError: there is no such format.
+    `chunks` is the stream: pieces of the body, cut anywhere, or the events of an official client,
+    synchronous or asynchronous. For the other arguments see `record_response`. Raises
+    `NotFoundError` if there is no such format.
     """
     return RecordedStream(session, format_name, chunks, provider=provider)
 

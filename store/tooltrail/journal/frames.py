@@ -60,13 +60,9 @@ class BrokenFrameError(Exception):
 
 
 class Cursor(Frozen):
-    """A position between two frames of a journal.
+    """A position between two frames of a journal: segment, offset and index of the next frame.
 
-    Attributes:
-        segment: number of the segment of the next frame.
-        offset: offset of the next frame in the segment.
-        index: index of the next frame.
-        hash: hash of the frame before; None behind damage, where the hash is unknown.
+    `hash` is the hash of the frame before; None behind damage, where that hash is unknown.
     """
 
     segment: int = 1
@@ -254,11 +250,8 @@ def find_acknowledged(
     that. Every frame of a sealed segment was synced. None if the bytes from there on are a torn
     tail.
 
-    Args:
-        data: the bytes of the segment from the broken frame on.
-        cursor: the position of the broken frame.
-        stamp: stamp of the segment; None if unknown.
-        is_sealed: whether the segment is sealed.
+    `data` begins at `cursor`, the position of the broken frame. `stamp` is that of the segment;
+    None if unknown.
     """
     view = memoryview(data)
     for at in _places(data):

@@ -169,9 +169,7 @@ class Invocation:
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and its output so far; raises like `finish`.
 
-        Args:
-            reason: why, in one sentence.
-            partial_output: the captured streams, each role once.
+        `reason` is one sentence. `partial_output` has the captured streams, each role once.
         """
         return self.finish(self._interrupted(reason, partial_output))
 

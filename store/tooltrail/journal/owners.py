@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tooltrail.journal.segments import make_private_folder
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import UnavailableError, unavailable_if_failing
 
 FOLDER_NAME: Final = "owners"
 _SUFFIX: Final = ".lock"
@@ -27,13 +27,13 @@ class Owner:
     """The owner lock of this process. Safe for threads; a forked child creates its own lock.
 
     Attributes:
-        spool: the folder with the locks.
+        descriptor: holds the lock, for a child to inherit; -1 before `name`.
     """
 
     def __init__(self, spool: Path) -> None:
         """Prepare. No file is created yet."""
         self.spool = spool
-        self._descriptor = -1
+        self.descriptor = -1
         self._forget()
 
     def _forget(self) -> None:
@@ -47,18 +47,9 @@ class Owner:
         """
         with self._mutex:
             if self._name is None:
-                try:
+                with unavailable_if_failing(f"no owner lock can be made in {self.spool}"):
                     self._name = self._lock()
-                except OSError as error:
-                    raise UnavailableError(
-                        f"no owner lock can be made in {self.spool}: {error.strerror or error}"
-                    ) from error
             return self._name
-
-    @property
-    def descriptor(self) -> int:
-        """The descriptor that holds the lock, for a child to inherit; -1 before `name`."""
-        return self._descriptor
 
     def release(self) -> None:
         """Release the lock and remove its file. Calls that have not ended count as interrupted."""
@@ -72,7 +63,7 @@ class Owner:
 
     def _close(self) -> None:
         # A fork or an interrupt between the statements must not close the descriptor twice.
-        descriptor, self._descriptor = self._descriptor, -1
+        descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
@@ -83,9 +74,9 @@ class Owner:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         self._close()  # left by a failed attempt
         _owners.add(self)
-        self._descriptor = os.open(_path(self.spool, name), flags, 0o600)
+        self.descriptor = os.open(_path(self.spool, name), flags, 0o600)
         # No other process knows the file yet, so the lock is free.
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return name
 
     def leave_to_parent(self) -> None:

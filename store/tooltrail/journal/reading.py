@@ -23,7 +23,7 @@ from tooltrail.journal.frames import (
     read_frames,
 )
 from tooltrail.journal.segments import segment_path
-from tooltrail.records.errors import DamageError, UnavailableError
+from tooltrail.records.errors import DamageError, UnavailableError, unavailable_if_failing
 from tooltrail.records.frozen import Frozen
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -72,10 +72,8 @@ def read_journal_id(folder: Path) -> UUID | None:
 
 
 def _segment_numbers(folder: Path) -> list[int]:
-    try:
+    with unavailable_if_failing(f"journal {folder} cannot be read"):
         return segments.segment_numbers(folder)
-    except OSError as error:
-        raise UnavailableError(f"journal {folder} cannot be read: {error.strerror}") from error
 
 
 def has_frames(folder: Path, cursor: Cursor) -> bool:
@@ -120,11 +118,12 @@ def sync_segment(folder: Path, number: int) -> None:
 
     An ingester does this before it commits a cursor: a cursor must never be ahead of the disk.
     """
-    try:
-        with suppress(FileNotFoundError), _Open(folder, number) as segment:
-            os.fdatasync(segment.descriptor)  # a deleted one was ingested durably
-    except OSError as error:
-        raise UnavailableError(f"segment {number} of {folder} cannot be synced: {error}") from error
+    with (
+        unavailable_if_failing(f"segment {number} of {folder} cannot be synced"),
+        suppress(FileNotFoundError),  # a deleted one was ingested durably
+        _Open(folder, number) as segment,
+    ):
+        os.fdatasync(segment.descriptor)
 
 
 def delete_segments(folder: Path, *, before: int) -> int:
@@ -134,13 +133,11 @@ def delete_segments(folder: Path, *, before: int) -> int:
     """
     numbers = _segment_numbers(folder)
     old = [number for number in numbers[:-1] if number < before]
-    try:
+    with unavailable_if_failing(f"segments of {folder} cannot be deleted"):
         for number in old:
             segment_path(folder, number).unlink(missing_ok=True)
         if old:
             segments.sync_path(folder)
-    except OSError as error:
-        raise UnavailableError(f"segments of {folder} cannot be deleted: {error}") from error
     return len(old)
 
 

@@ -216,7 +216,7 @@ class Store:
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
         from tooltrail.store.search.filling import (  # noqa: PLC0415  see `families`
             LEAST_ENTRIES,
-            try_to_fill_index,
+            fill_index,
         )
 
         return Ingester(
@@ -225,9 +225,7 @@ class Store:
             self.spool,
             self.families,
             lambda: self.archive,
-            follow=lambda: try_to_fill_index(
-                self.database, lambda: self.archive, least=LEAST_ENTRIES
-            ),
+            follow=lambda: fill_index(self.database, lambda: self.archive, least=LEAST_ENTRIES),
         )
 
     def _ingest(self, *, thoroughly: bool) -> "Ingested":

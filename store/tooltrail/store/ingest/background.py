@@ -67,12 +67,8 @@ class BackgroundIngester:
     def wait(self, positions: Sequence[Position]) -> None:
         """Return when facts are committed in the database and their artifacts are in the sink.
 
-        Args:
-            positions: positions of the facts, in order.
-
-        Raises:
-            UnavailableError: the database or the sink cannot be used, or the time is over.
-            InvalidRecordError: one of the facts was rejected.
+        `positions` are those of the facts, in order. Raises `InvalidRecordError` if a fact was
+        rejected.
         """
         if self._is_in_child():
             raise UnavailableError("a forked child has no ingester; the facts are in the journal")

@@ -83,17 +83,11 @@ def write_batch(
     items: Sequence[Item],
     bodies: Mapping[Digest, bytes] | None = None,
 ) -> int:
-    """Write the rows of a batch in the transaction of a connection.
+    """Write the rows of a batch: frames and gaps, in order.
 
-    Args:
-        connection: the connection.
-        journal_key: key of the journal.
-        items: frames and gaps, in order.
-        bodies: further bodies to store, which do not travel with a fact of the batch.
-
-    Returns:
-        The number of facts that could not be applied, including damaged places. Raises
-        `InvalidRecordError` if the database refuses the batch.
+    `bodies` has further bodies, which do not travel with a fact of the batch. Returns the number of
+    facts that could not be applied, including damaged places. Raises `InvalidRecordError` if the
+    database refuses the batch.
     """
     facts = [(one.fact, one.bodies) for one in items if one.fact is not None]
     batch = _Batch(connection, load_known(connection, facts), journal_key)

@@ -9,6 +9,7 @@ work in parallel.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from operator import add
 from pathlib import Path
@@ -31,7 +32,7 @@ from tooltrail.journal import (
     sync_segment,
 )
 from tooltrail.journal.segments import JOURNAL_FOLDER, segment_numbers
-from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableError
+from tooltrail.records import FamilyRegistry, InvalidRecordError, TooltrailError, UnavailableError
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, MessageAdded
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.batch import write_batch
@@ -83,7 +84,8 @@ class Ingester:
         spool: the folder with the journal and the captured streams.
         families: the tool families, for calls whose fact does not say what was shown.
         prepare: called under the ingest lock before facts are read.
-        follow: called after facts were ingested, to fill what is derived from them.
+        follow: called after facts were ingested, to fill what is derived from them. An error of it
+            is ignored: a reader does without.
     """
 
     def __init__(
@@ -113,13 +115,11 @@ class Ingester:
         """Move every fact that was appended before this call into the database.
 
         Also ends calls and answers whose program died, and publishes artifacts that wait for the
-        sink. Does nothing if nothing was appended since the last run of this ingester. While
-        another ingester works on the journal, this one only waits until the other one has
-        committed these facts. After an error, earlier commits of this run stay.
+        sink. Does nothing if nothing was appended since the last run of this ingester, unless it
+        works `thoroughly`. While another ingester works on the journal, this one only waits until
+        the other one has committed these facts. After an error, earlier commits of this run stay.
 
-        Args:
-            thoroughly: whether to check for dead programs and waiting artifacts in any case.
-            on_progress: called after each batch with the number of facts that this run ingested.
+        `on_progress` is called after each batch with the number of facts that this run ingested.
         """
         cursor = self._cursor
         is_idle = cursor is not None and not thoroughly and not has_frames(self._folder, cursor)
@@ -155,7 +155,8 @@ class Ingester:
             done += Ingested(published_count=published_count)
             if is_first or thoroughly:
                 self._publisher.remove_folders(place.key)
-            self._follow()
+            with suppress(TooltrailError):
+                self._follow()
         return done
 
     def is_past(self, position: Position) -> bool:

@@ -93,12 +93,8 @@ class Outcome:
 class OutcomeMaker:
     """Makes outcomes with the families of a program. For one thread.
 
-    Args:
-        read_spooled: returns the record of a spooled stream, with this many bytes of its head and
-            tail; see `Publisher.read_spooled`.
-
-    Attributes:
-        policies: the policies of `learn_policy`.
+    `read_spooled` returns the record of a spooled stream, with this many bytes of its head and
+    tail; see `Publisher.read_spooled`. `policies` has the policies of `learn_policy`.
     """
 
     def __init__(

@@ -30,6 +30,7 @@ from tooltrail.artifacts import (
 from tooltrail.journal.clock import now
 from tooltrail.records import DamageError, InvalidRecordError, StreamRecord, UnavailableError
 from tooltrail.records.digests import ALGORITHM, Digest
+from tooltrail.records.errors import unavailable_if_failing
 from tooltrail.records.facts import StreamFact
 from tooltrail.records.policy_documents import first_complaint
 from tooltrail.store.engines.connection import Connection
@@ -49,12 +50,9 @@ _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class PendingArtifact(NamedTuple):
-    """An artifact whose bytes are not in the sink yet.
+    """An artifact whose bytes are not in the sink yet, and the `reason` why it waits.
 
-    Attributes:
-        stream: the stream; if it does not name a file of the spool, `content` has the bytes.
-        content: the bytes in memory; None if they are in the spool.
-        reason: why the artifact waits.
+    If the stream does not name a file of the spool, `content` has the bytes.
     """
 
     stream: StreamFact
@@ -63,11 +61,7 @@ class PendingArtifact(NamedTuple):
 
 
 class Publisher:
-    """Publishes the artifacts of one journal from its spool. For one thread.
-
-    Args:
-        spool: the folder with the captured streams.
-    """
+    """Publishes the artifacts of one journal from its spool. For one thread."""
 
     def __init__(self, database: Database, archive: ArtifactArchive, spool: Path) -> None:
         self._database = database
@@ -158,12 +152,8 @@ class Publisher:
 
         `ended` limits this to some ids. By default, folders left by a killed ingester go, too.
         """
-        try:
+        with unavailable_if_failing(f"spool {self._spool} cannot be read"):
             folders = os.listdir(self._spool)  # noqa: PTH208  names are enough
-        except OSError as error:
-            raise UnavailableError(
-                f"spool {self._spool} cannot be read: {error.strerror}"
-            ) from error
         ids = [UUID(name) for name in folders if _ID.fullmatch(name)]
         if ended is not None:
             ids = [one for one in ids if one in ended]

@@ -96,10 +96,8 @@ class RelocationReport:
 class ObjectCopier:
     """Copies objects one by one, at constant memory. For one thread.
 
-    Args:
-        old: the source.
-        new: the target; an object there is trusted only after it was read.
-        scratch: a local folder for the object that is being copied; see `ArtifactArchive.publish`.
+    An object at the new root is trusted only after it was read. `scratch` is a local folder for the
+    object that is being copied; see `ArtifactArchive.publish`.
     """
 
     def __init__(self, old: ArtifactArchive, new: ArtifactArchive, scratch: Path) -> None:
@@ -110,13 +108,9 @@ class ObjectCopier:
     def ensure(self, path: str, size: int | None = None) -> bool:
         """Make sure that an object is at the new root: copy it if needed, and read it to its end.
 
-        Args:
-            path: path of the object.
-            size: uncompressed size of an artifact, which is compared with its digest. None for an
-                object to compare with the stored bytes at the old root, such as a damaged one.
-
-        Returns:
-            True if the object was copied, False if it was there already.
+        `size` is the uncompressed size of an artifact, which is compared with its digest. It is
+        None for an object to compare with the stored bytes at the old root, such as a damaged one.
+        Returns whether the object was copied.
 
         Raises:
             MissingArtifactError: the object is not at the old root.
@@ -327,8 +321,6 @@ def _refuse_nested(old: str, new: str) -> None:
         else url.rstrip("/")
         for url in (old, new)
     ]
-    if places[0] == places[1]:
-        raise InvalidRecordError(f"the artifacts are in {new} already")
     if any(one.startswith(f"{other}/") for one, other in (places, places[::-1])):
         raise InvalidRecordError(f"one of {old} and {new} is inside the other")
 

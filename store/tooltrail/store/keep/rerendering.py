@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 from uuid import UUID
 
+from pydantic import ValidationError
+
 from tooltrail.journal.invocation import SEEN
 from tooltrail.records import CanonicalResult, FamilyRegistry, render, stored_policy
 from tooltrail.records._error_text import one_line
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, InvalidRecordError, TooltrailError
+from tooltrail.records.policy_documents import first_complaint
 
 if TYPE_CHECKING:
     from tooltrail.store.views import InvocationDetail, ReceiptView
@@ -135,11 +138,6 @@ def _stored(receipt: "ReceiptView") -> RenderedText:
 
 def _why(error: BaseException) -> str:
     """An error in one line, without the values that it quotes."""
-    # Loaded by the families by now.
-    from pydantic import ValidationError  # noqa: PLC0415
-
-    from tooltrail.records.policy_documents import first_complaint  # noqa: PLC0415
-
     if isinstance(error.__cause__, ValidationError):
         error = error.__cause__
     if isinstance(error, ValidationError):

@@ -67,11 +67,8 @@ def details_of(
 ) -> list[InvocationDetail]:
     """Some invocations in order. A damaged invocation has `damage` and no surfaces.
 
-    Args:
-        connection: a snapshot.
-        which: the condition that selects them.
-        outputs: whether to read the complete outputs with their streams, too.
-        ends: the `ended_at_seq` by `seq`, if known.
+    `which` selects them. With `outputs`, their complete outputs and streams are read, too. `ends`
+    has the `ended_at_seq` by `seq`, if known.
     """
     order = " ORDER BY invocations.session_key, invocations.seq"
     read = [_DETAIL.read(row) for row in fetch(connection, Sql(_DETAILS) + where([which]) + order)]

@@ -66,11 +66,9 @@ def read_texts(
 ) -> list[Surfaces]:
     """The exact texts of some invocations. A damaged invocation has no texts.
 
-    Args:
-        connection: a snapshot.
-        rows: for each invocation `id`, `state`, the columns of its `surfaces`, and the packed facts
-            `start_fact`, `end_fact` and, if the receipt came later, `receipt_fact`.
-        outputs: whether to read the complete outputs, too.
+    Each row has `id`, `state`, the columns of its `surfaces`, and the packed facts `start_fact`,
+    `end_fact` and, if the receipt came later, `receipt_fact`. With `outputs`, the complete outputs
+    are read, too.
     """
     # If the columns cannot hold the texts that the ingester made, a body has their digests.
     inexact = (row["shown"] for row in rows if row["is_exact"] is False)
@@ -120,7 +118,10 @@ def _texts_of(
     *,
     outputs: bool,
 ) -> list[_Text]:
-    """The texts of a row, each with the digest that a fact names."""
+    """The texts of a row, each with the digest that a fact names.
+
+    Raises `ValueError`, `LookupError` or `TypeError` if an entry of the ledger is damaged.
+    """
     texts = [_text("arguments", row["arguments"], start)]
     if not end:
         return texts

@@ -167,7 +167,10 @@ class Checking:
             return None
 
     def content(self, row: Row) -> bytes:
-        """The bytes of a row of `bodies`; a damaged row raises one of several errors."""
+        """The bytes of a row of `bodies`.
+
+        Raises `DamageError`, `TypeError`, `ValueError` or `OverflowError` if the row is damaged.
+        """
         return decode_body(self.digest(row["digest"]), row["size"], row["encoding"], row["data"])
 
     def fact_json(self, journal: Any, n: Any) -> bytes | None:

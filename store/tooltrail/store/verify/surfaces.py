@@ -104,11 +104,7 @@ class Call:
 
 
 def check_shown(checking: Checking, call: Call, fact: CallEnded) -> Shown:
-    """Compare canonical result and receipt with what the caller was shown.
-
-    Returns:
-        What was shown, as far as known.
-    """
+    """Compare canonical result and receipt with what was shown; return that, as far as known."""
     if not call.texts:
         return fact.shown or NOT_RENDERED
     shown = fact.shown or _kept_shown(checking, call)
@@ -206,8 +202,7 @@ def _check_made(checking: Checking, call: Call, fact: CallEnded) -> Shown:
 def _made(call: Call, fact: CallEnded) -> Shown:
     """What was shown, computed from the rows.
 
-    Raises:
-        AttributeError, TypeError, ValueError: a row holds an impossible value.
+    Raises `AttributeError`, `TypeError` or `ValueError` if a row holds an impossible value.
     """
     omissions, artifacts = call.children["omissions"], call.children["invocation_artifacts"]
     for table in (omissions, artifacts):
@@ -236,12 +231,7 @@ def _omission(row: Row) -> OmissionFact:
 
 
 class Receipts:
-    """Compares the stored outcome of an output with the outcome that this program makes.
-
-    Args:
-        families: the tool families of this program.
-        archive: the archive, which has the spooled streams by now.
-    """
+    """Compares the stored outcome of an output with the outcome that this program makes."""
 
     def __init__(self, families: FamilyRegistry, archive: ArtifactArchive) -> None:
         self._maker = OutcomeMaker(families, self.read_spooled)
