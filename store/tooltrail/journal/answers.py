@@ -87,7 +87,7 @@ def record_response(
     Raises:
         NotFoundError: there is no such format.
         InvalidRecordError: the payload is not a JSON object.
-        SessionClosedError, UnavailableError: see `Session.start`.
+        SessionClosedError, UnavailableError: see `Session`.
     """
     known = wire_format(format_name)
     data, servers = _bytes_of(payload), known.unsplit(session.servers)
@@ -179,7 +179,7 @@ class RecordedStream(Generic[ChunkT]):
         """Record the chunks that have arrived. Does nothing if the answer is recorded already.
 
         Raises:
-            SessionClosedError, UnavailableError: see `Session.start`. `close` can be retried; the
+            SessionClosedError, UnavailableError: see `Session`. `close` can be retried; the
                 chunks stay in the spool.
         """
         with self._closing:

@@ -26,8 +26,7 @@ def _renew() -> None:
     _Ids.factory = IdFactory(unix_ms=_unix_ms, entropy=os.urandom)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+os.register_at_fork(after_in_child=_renew)
 
 
 def new_id() -> UUID:

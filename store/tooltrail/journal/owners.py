@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tooltrail.journal.segments import make_private_folder
-from tooltrail.records.errors import UnavailableError, unavailable_if_failing
+from tooltrail.records.errors import unavailable_if_failing
 
 FOLDER_NAME: Final = "owners"
 _SUFFIX: Final = ".lock"
@@ -95,20 +95,17 @@ def is_alive(spool: Path, name: str) -> bool:
     if _NAME.fullmatch(name) is None:
         return False
     path = _path(spool, name)
-    try:
+    with (
+        unavailable_if_failing(f"owner lock {path} cannot be opened or locked"),
+        contextlib.suppress(FileNotFoundError),
+    ):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
         finally:
             os.close(descriptor)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise UnavailableError(
-            f"owner lock {path} cannot be opened or locked: {error.strerror}"
-        ) from error
     return False
 
 

@@ -21,12 +21,11 @@ _LONGEST_PAUSE_S: Final = 5.0
 _FORK_GATE: Final = threading.RLock()
 """Held while a thread is inside a database driver: a fork must not interrupt the driver."""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_FORK_GATE.acquire,
-        after_in_parent=_FORK_GATE.release,
-        after_in_child=_FORK_GATE.release,
-    )
+os.register_at_fork(
+    before=_FORK_GATE.acquire,
+    after_in_parent=_FORK_GATE.release,
+    after_in_child=_FORK_GATE.release,
+)
 
 
 class BackgroundIngester:

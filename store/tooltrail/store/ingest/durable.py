@@ -1,9 +1,10 @@
 """Makes commits survive a power cut, before the journal deletes its copy of the facts."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from tooltrail.artifacts import sync_file
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import unavailable_if_failing
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
 
@@ -29,9 +30,5 @@ def make_durable(database: Database) -> None:
 
 def sync(path: Path) -> None:
     """Make a file, or the names in a folder, survive a power cut, if the path exists."""
-    try:
+    with unavailable_if_failing(f"{path} cannot be synced"), suppress(FileNotFoundError):
         sync_file(path)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise UnavailableError(f"{path} cannot be synced: {error.strerror}") from error

@@ -112,10 +112,7 @@ class AgentVersionView:
 
 
 def iter_legs(
-    reader: Reader,
-    *,
-    agent: str | None = None,
-    since: datetime | None = None,
+    reader: Reader, *, agent: str | None = None, since: datetime | None = None
 ) -> Iterator[LegView]:
     """The legs of an agent, or of all, that began at a time or later. Uses constant memory.
 
