@@ -126,7 +126,7 @@ def pack_fact(fact_json: bytes) -> bytes:
 
 
 def unpack_fact(packed: object) -> bytes:
-    """The canonical JSON of a stored fact; raises `DamageError` for other bytes."""
+    """The canonical JSON of a stored fact; raises `DamageError` if it was altered."""
     # SQLite accepts any type in any column.
     if not isinstance(packed, bytes) or packed[:1] != bytes([_NUMBER]):
         raise DamageError("a ledger entry is damaged: its fact is not readable", path="ledger")
