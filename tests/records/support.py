@@ -23,7 +23,7 @@ from tooltrail.records import (
     project,
     render,
 )
-from tooltrail.store.views import OmissionView
+from tooltrail.records.facts import OmissionFact
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -115,7 +115,7 @@ def result_of(projection: Projection) -> dict[str, Any]:
 
 
 def omitted(
-    omissions: Sequence[Omission] | Sequence[OmissionView], field_name: str, unit: str
+    omissions: Sequence[Omission] | Sequence[OmissionFact], field_name: str, unit: str
 ) -> int:
     """The sum of what all stages left out of a field."""
     return sum(o.before - o.after for o in omissions if (o.field, o.unit) == (field_name, unit))

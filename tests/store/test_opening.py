@@ -4,12 +4,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.effort import times
-from tests.support.evidence import check_evidence
+from tests.support.evidence import check_database, check_evidence
 from tests.support.processes import NOBODY, run_python
 from tests.support.recording import content_of, fail_tool, run_command, run_tool, stream_of
 
@@ -27,7 +28,6 @@ from tooltrail.records import (
 from tooltrail.store import (
     InvocationFilter,
     Store,
-    check_database,
     create_store,
     open_store,
     store_revision,
@@ -369,6 +369,14 @@ def test_a_server_that_cannot_be_reached_is_unavailable_and_the_password_stays_s
 def test_a_database_that_is_not_there_is_unavailable(postgres_url: str) -> None:
     with pytest.raises(UnavailableError, match="does not exist"):
         look_into(postgres_url.replace("/tooltrail_", "/nothing_"))
+
+
+def test_an_option_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    misspelled: dict[str, Any] = {"strikt": True}
+    with pytest.raises(TypeError, match="strikt"):
+        open_store(tmp_path / "trail.db", **misspelled)
+    with open_store(tmp_path / "trail.db") as store, pytest.raises(TypeError, match="strikt"):
+        store.open_session(**misspelled)
 
 
 def test_a_session_that_was_only_joined_is_found_by_its_name(store: Store) -> None:

@@ -3,8 +3,13 @@
 from tests.support.recording import content_of
 
 from tooltrail.records import digest_of
-from tooltrail.store import Store, check_database
+from tooltrail.store import Database, Store, iter_problems
 from tooltrail.store.verify import verify
+
+
+def check_database(database: Database) -> list[str]:
+    """Every problem that a check of a database finds."""
+    return list(iter_problems(database))
 
 
 def check_evidence(store: Store, *, is_complete: bool = True) -> None:

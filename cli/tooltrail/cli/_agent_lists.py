@@ -84,7 +84,7 @@ def _compared(before: AgentConfig, after: AgentConfig, store: Store | None) -> C
     schema = _schema(after)
     changes = compare_schemas(_schema(before), schema)
     found = () if store is None else iter_accepted_values(store.reader, before.id)
-    is_refused = {one.invocation_id: bool(schema.violations(one.value)) for one in found}
+    is_refused = {one: bool(schema.violations(value)) for one, value in found}
     return Comparison(changes, [one for one, is_so in is_refused.items() if is_so], len(is_refused))
 
 

@@ -16,9 +16,9 @@ from tooltrail.cli._line_diff import Content
 from tooltrail.cli._output import print_array, say, write
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import GREEN, RED, coloured
+from tooltrail.records.facts import OmissionFact
 from tooltrail.records.ids import short_id
 from tooltrail.store import InvocationDetail, Store, StreamView
-from tooltrail.store.views import OmissionView
 
 _MARKER = re.compile(
     r"\[output truncated: showing first ([0-9,]{1,20})(?: (lines|characters))? and last [0-9,]+ "
@@ -105,7 +105,7 @@ def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Ite
         yield Part("lost", stream.size, stream.produced_size, stage="capture", reason=reason)
 
 
-def _omissions(detail: InvocationDetail) -> list[OmissionView]:
+def _omissions(detail: InvocationDetail) -> list[OmissionFact]:
     """What the stages behind the capture left out. Another program leaves no omissions."""
     return [one for one in detail.omissions if one.stage != "capture" and not _is_foreign(detail)]
 
@@ -116,7 +116,7 @@ def _is_foreign(detail: InvocationDetail) -> bool:
 
 
 def _shown_ends(
-    detail: InvocationDetail, content: Content, cuts: Sequence[OmissionView]
+    detail: InvocationDetail, content: Content, cuts: Sequence[OmissionFact]
 ) -> tuple[int, int] | None:
     """How many bytes a preview shows before and behind its marker; None if it is not known.
 
@@ -213,5 +213,5 @@ def _record(stream: StreamView, parts: Sequence[Part]) -> dict[str, Any]:
     return {**facts, "parts": [part._asdict() for part in parts]}
 
 
-def _sentence(cut: OmissionView) -> str:
+def _sentence(cut: OmissionFact) -> str:
     return f"{cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit}: {cut.reason}"

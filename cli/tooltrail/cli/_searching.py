@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from itertools import islice
 
 import click
@@ -24,7 +24,7 @@ from tooltrail.cli._output import (
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import RED, colour_of_outcome, coloured
 from tooltrail.cli._times import shown_in_list
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.search.index import has_index, what_is_behind
@@ -143,9 +143,10 @@ def _has_index(store: Store) -> bool:
             return False
         is_behind = any(one.end - one.first >= _MANY for one in what_is_behind(connection))
     if is_behind:
-        from tooltrail.store.search.filling import try_to_fill_index  # noqa: PLC0415  mostly not needed
+        from tooltrail.store.search.filling import fill_index  # noqa: PLC0415  mostly not needed
 
-        try_to_fill_index(store.database, lambda: store.archive, least=_MANY)
+        with suppress(TooltrailError):  # a search reads what the index does not have
+            fill_index(store.database, lambda: store.archive, least=_MANY)
     return True
 
 

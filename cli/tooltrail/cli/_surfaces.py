@@ -35,10 +35,10 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
         "canonical_result": _parsed(detail.canonical_json),
         "artifacts": [{"role": role, "path": path} for role, path in detail.artifacts],
         "receipt": None if detail.receipt is None else asdict(detail.receipt),
-        "omissions": [asdict(omission) for omission in detail.omissions],
-        "source": None if detail.source is None else asdict(detail.source),
+        "omissions": [vars(omission) for omission in detail.omissions],
+        "source": None if detail.source is None else vars(detail.source),
         "not_recorded": list(detail.not_recorded),
-        "redacted": [asdict(one) for one in detail.redacted],
+        "redacted": [vars(one) for one in detail.redacted],
         "extras": _parsed(detail.extras),
         "environment": _parsed(detail.environment),
     }

@@ -1,13 +1,11 @@
 from .answers import RecordedAnswer, RecordedStream, record_response, record_stream
 from .ended_calls import EndedCall
-from .frames import FIRST_HASH, Frame
+from .frames import FIRST_HASH, Cursor, Frame
 from .invocation import Finished, Invocation
 from .log import Acknowledge, Entry, JournalLog, Position
 from .owners import Owner, is_alive, remove_owner
 from .reading import (
-    Cursor,
     Gap,
-    cursor_behind,
     delete_segments,
     furthest_end,
     has_frames,
@@ -36,7 +34,6 @@ __all__ = [
     "RecordedStream",
     "Recorder",
     "Session",
-    "cursor_behind",
     "delete_segments",
     "furthest_end",
     "has_frames",

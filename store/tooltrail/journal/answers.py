@@ -87,7 +87,7 @@ def record_response(
     Raises:
         NotFoundError: there is no such format.
         InvalidRecordError: the payload is not a JSON object.
-        SessionClosedError, UnavailableError: see `Session.start`.
+        SessionClosedError, UnavailableError: see `Session`.
     """
     known = wire_format(format_name)
     data, servers = _bytes_of(payload), known.unsplit(session.servers)
@@ -179,7 +179,7 @@ class RecordedStream(Generic[ChunkT]):
         """Record the chunks that have arrived. Does nothing if the answer is recorded already.
 
         Raises:
-            SessionClosedError, UnavailableError: see `Session.start`. `close` can be retried; the
+            SessionClosedError, UnavailableError: see `Session`. `close` can be retried; the
                 chunks stay in the spool.
         """
         with self._closing:
@@ -210,11 +210,7 @@ class RecordedStream(Generic[ChunkT]):
 
     @property
     def answer(self) -> RecordedAnswer:
-        """The recorded answer.
-
-        Raises:
-            InvalidRecordError: the stream has not ended yet.
-        """
+        """The recorded answer. Raises `InvalidRecordError` if the stream has not ended yet."""
         if self._answer is None:
             raise InvalidRecordError("the stream has not ended: iterate over it, or close it")
         return self._answer
@@ -263,15 +259,9 @@ def record_stream(
 ) -> RecordedStream[ChunkT]:
     """Yield the chunks of a streamed answer, and record the answer after the last chunk.
 
-    Args:
-        session: session of the answer.
-        format_name: name of the wire format of the answer.
-        chunks: the stream: pieces of the body, cut anywhere, or the events of an official client,
-            synchronous or asynchronous.
-        provider: see `record_response`.
-
-    Raises:
-        NotFoundError: there is no such format.
+    `chunks` is the stream: pieces of the body, cut anywhere, or the events of an official client,
+    synchronous or asynchronous. For the other arguments see `record_response`. Raises
+    `NotFoundError` if there is no such format.
     """
     return RecordedStream(session, format_name, chunks, provider=provider)
 
@@ -376,8 +366,7 @@ def _with_calls(message: Message, changes: Callable[[int, ToolCall], dict[str, o
 def _read(known: WireFormat, payload: Chunk) -> Response:
     """Read an answer. JSON that is too deep or has too long an integer is reported as unread.
 
-    Raises:
-        InvalidRecordError: the payload is not a JSON object.
+    Raises `InvalidRecordError` if the payload is not a JSON object.
     """
     if not isinstance(payload, bytes | str):
         return known.read_response(event_of(payload))

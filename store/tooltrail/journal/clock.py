@@ -26,8 +26,7 @@ def _renew() -> None:
     _Ids.factory = IdFactory(unix_ms=_unix_ms, entropy=os.urandom)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+os.register_at_fork(after_in_child=_renew)
 
 
 def new_id() -> UUID:
@@ -38,7 +37,6 @@ def new_id() -> UUID:
 def id_of(kind: str, key: str | None) -> UUID:
     """The id that is derived from an idempotency key; a new id without a key.
 
-    Raises:
-        InvalidRecordError: the key is empty or too long.
+    Raises `InvalidRecordError` if the key is empty or too long.
     """
     return new_id() if key is None else keyed_id(kind, key)

@@ -42,11 +42,7 @@ class EndedCall:
 
 
 def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Policy) -> Family:
-    """The family of the result of a call.
-
-    Raises:
-        NotFoundError: there is no family of this name.
-    """
+    """The family of the result of a call; raises `NotFoundError` if none has this name."""
     if name is not None:
         return recorder.families.named(name)
     return policy.family_of(call.full_name, recorder.families)
@@ -57,8 +53,7 @@ def ended_facts(
 ) -> tuple[tuple[Entry, Entry], Finished]:
     """The start and end facts of an ended call, and the call, which is not acknowledged yet.
 
-    Raises:
-        NotFoundError, InvalidRecordError, UnavailableError: see `Session.record`.
+    Raises the errors of `Session.record`.
     """
     at = now()
     _check_times(one.started_at, one.finished_at, at)
@@ -86,10 +81,9 @@ def ended_facts(
 
 
 def _check_times(started_at: datetime | None, finished_at: datetime | None, now: datetime) -> None:
-    """Reject impossible times of a call.
+    """Raise `InvalidRecordError` for impossible times of a call.
 
-    Raises:
-        InvalidRecordError: a time has no time zone or is out of range, or the end comes first.
+    A time has no time zone or is out of range, or the end comes first.
     """
     for name, moment in (("started_at", started_at), ("finished_at", finished_at)):
         if moment is None:

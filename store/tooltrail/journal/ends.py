@@ -16,16 +16,17 @@ from uuid import UUID
 
 from tooltrail.journal.frames import (
     FIRST_HASH,
+    FRAMES_FROM,
     HASH_SIZE,
     HEADER_SIZE,
     BrokenFrameError,
+    Cursor,
     Frame,
     find_acknowledged,
     read_frames,
     unpack_frame,
 )
 from tooltrail.journal.segments import (
-    FRAMES_FROM,
     OpenSegment,
     SegmentHead,
     find_stamp,
@@ -49,11 +50,8 @@ class Tail(NamedTuple):
     """Where the newest segment ends.
 
     Attributes:
-        journal: id of the journal.
-        segment: number of the segment.
         last: offset of its last frame; equal to `end` if the segment has no frames.
         end: offset of the first byte behind the last frame.
-        next_index: index of the next frame.
         hash: hash of the last frame.
     """
 
@@ -63,6 +61,11 @@ class Tail(NamedTuple):
     end: int
     next_index: int
     hash: bytes
+
+    @property
+    def cursor(self) -> Cursor:
+        """The position of the next frame."""
+        return Cursor(self.segment, self.end, self.next_index, self.hash or None)
 
 
 class JournalLock:
@@ -82,11 +85,7 @@ class JournalLock:
         self.folder = folder
 
     def take(self) -> None:
-        """Wait for the lock.
-
-        Raises:
-            OSError: the folder or the hint cannot be created or opened.
-        """
+        """Wait for the lock. Raises `OSError` if the folder or the hint cannot be opened."""
         while True:
             if self.descriptor < 0 or self._hint < 0:
                 self._open()
@@ -145,12 +144,9 @@ def _tail_in(data: bytes) -> Tail | None:
 def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]:
     """Open the newest segment, find its end, and cut a torn tail off.
 
-    Returns:
-        The segment, and where it ends. The segment is None if the next append must begin one: in a
-        new journal, or if the newest segment is missing or has an altered head.
-
-    Raises:
-        OSError: a file cannot be read or written.
+    Returns the segment, and where it ends. The segment is None if the next append must begin one:
+    in a new journal, or if the newest segment is missing or has an altered head. Raises `OSError`
+    if a file cannot be read or written.
     """
     numbers = segment_numbers(folder)
     newest = numbers[-1] if numbers else 0
@@ -169,14 +165,8 @@ def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]
 
 def first_tail(head: SegmentHead) -> Tail:
     """The end of a segment that has no frames."""
-    return Tail(
-        head.journal.bytes,
-        head.number,
-        FRAMES_FROM,
-        FRAMES_FROM,
-        head.first_index,
-        head.previous_hash,
-    )
+    end = (head.number, FRAMES_FROM, FRAMES_FROM)
+    return Tail(head.journal.bytes, *end, head.first_index, head.previous_hash)
 
 
 def next_head(tail: Tail) -> SegmentHead:
@@ -198,19 +188,12 @@ def _is_right(segment: OpenSegment, hint: Tail) -> bool:
         return False
     try:
         data = os.pread(segment.descriptor, hint.end - hint.last, hint.last)
-        last = unpack_frame(data, segment=hint.segment, offset=hint.last, previous_hash=b"")
+        last = unpack_frame(data, Cursor(hint.segment, hint.last))
     except BrokenFrameError:
         return False
-    begin = max(FRAMES_FROM, last.durable_to)
-    frames = list(
-        read_frames(
-            os.pread(segment.descriptor, hint.end - begin, begin),
-            segment=segment.number,
-            offset=begin,
-            index=0,
-            previous_hash=None,
-        )
-    )
+    begin = Cursor(segment.number, max(FRAMES_FROM, last.durable_to), 0, None)
+    data = os.pread(segment.descriptor, hint.end - begin.offset, begin.offset)
+    frames = list(read_frames(data, begin))
     return bool(frames) and hint == _behind(hint, frames[-1])
 
 
@@ -232,22 +215,15 @@ def _walk(segment: OpenSegment) -> Tail:
 
 def _last(data: bytes, tail: Tail, stamp: int | None) -> Tail:
     """The end of the last frame in a segment, searched from a known end on."""
-    view, previous_hash = memoryview(data), tail.hash or None
+    view = memoryview(data)
     while True:
-        for frame in read_frames(
-            view[tail.end :],
-            segment=tail.segment,
-            offset=tail.end,
-            index=tail.next_index,
-            previous_hash=previous_hash,
-        ):
+        for frame in read_frames(view[tail.end :], tail.cursor):
             tail = _behind(tail, frame)
-        behind = find_acknowledged(data[tail.end :], tail.end, index=tail.next_index, stamp=stamp)
+        behind = find_acknowledged(data[tail.end :], tail.cursor, stamp=stamp)
         if behind is None:
             return tail
         # There are acknowledged frames behind damage. They are kept; readers report the damage.
         tail = _behind(tail, behind)
-        previous_hash = tail.hash
 
 
 def _end_of_damaged(folder: Path, numbers: list[int], hint: Tail | None) -> Tail:

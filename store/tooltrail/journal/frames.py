@@ -47,6 +47,9 @@ _LENGTH: Final = struct.Struct("<I")
 MAX_FRAME_BYTES: Final = 1 << 30
 """The longest frame, with its bodies. A longer output must be captured as a stream."""
 
+FRAMES_FROM: Final = 76
+"""Offset of the first frame of a segment, behind the head of the segment."""
+
 HASH_SIZE: Final = 32
 FIRST_HASH: Final = bytes(HASH_SIZE)
 """The hash before the first frame of a journal."""
@@ -56,18 +59,31 @@ class BrokenFrameError(Exception):
     """The bytes at an offset are not a complete frame."""
 
 
+class Cursor(Frozen):
+    """A position between two frames of a journal: segment, offset and index of the next frame.
+
+    `hash` is the hash of the frame before; None behind damage, where that hash is unknown.
+    """
+
+    segment: int = 1
+    offset: int = FRAMES_FROM
+    index: int = 0
+    hash: bytes | None = FIRST_HASH
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """Segment and offset, by which the cursors of a journal are ordered."""
+        return self.segment, self.offset
+
+
 class Frame(Frozen):
     """One frame that was read.
 
     Attributes:
         index: index of the frame in the journal, from 0.
-        segment: number of its segment.
         offset: offset of its first byte in the segment.
         end: offset of the first byte behind it.
         durable_to: offset up to which the segment was synced before the frame was written.
-        previous_hash: hash of the frame before.
-        hash: hash of this frame.
-        fact_json: the fact as canonical JSON.
         packed_bodies: the bodies with their lengths, as in the segment.
     """
 
@@ -83,15 +99,16 @@ class Frame(Frozen):
 
     @property
     def fact(self) -> "Fact":
-        """The fact.
-
-        Raises:
-            InvalidRecordError: the JSON is not a fact that this program knows.
-        """
+        """The fact. Raises `InvalidRecordError` if the JSON is no fact that this program knows."""
         # Imported here, since most readers do not need facts.
         from tooltrail.records.fact_spelling import read_fact  # noqa: PLC0415
 
         return read_fact(self.fact_json)
+
+    @property
+    def cursor(self) -> Cursor:
+        """The position behind the frame."""
+        return Cursor(self.segment, self.end, self.index + 1, self.hash)
 
     @property
     def is_linked(self) -> bool:
@@ -144,8 +161,7 @@ def pack_frame(
 ) -> bytes:
     """The bytes of a frame.
 
-    Raises:
-        InvalidRecordError: the frame is longer than `MAX_FRAME_BYTES`.
+    Raises `InvalidRecordError` if the frame is longer than `MAX_FRAME_BYTES`.
     """
     size = HEADER_SIZE + len(fact_json) + sum(len(body) + _LENGTH.size for body in bodies)
     if size > MAX_FRAME_BYTES:
@@ -173,11 +189,7 @@ def pack_frame(
 
 
 def read_header(data: bytes | memoryview) -> Header:
-    """The header at the beginning of `data`.
-
-    Raises:
-        BrokenFrameError: `data` does not begin with a header.
-    """
+    """The header at the beginning of `data`; raises `BrokenFrameError` if there is none."""
     if len(data) < HEADER_SIZE:
         raise BrokenFrameError("cut off")
     magic, *values = _HEADER.unpack_from(data)
@@ -187,13 +199,10 @@ def read_header(data: bytes | memoryview) -> Header:
     return Header(crc, *values)
 
 
-def unpack_frame(
-    data: bytes | memoryview, *, segment: int, offset: int, previous_hash: bytes
-) -> Frame:
-    """The frame at the beginning of `data`.
+def unpack_frame(data: bytes | memoryview, cursor: Cursor) -> Frame:
+    """The frame at a cursor, where `data` begins. Its index is not compared with the cursor.
 
-    Raises:
-        BrokenFrameError: `data` does not begin with a complete frame.
+    Raises `BrokenFrameError` if there is no complete frame.
     """
     header = read_header(data)
     if len(data) < header.frame_size:
@@ -203,78 +212,54 @@ def unpack_frame(
     facts_end = HEADER_SIZE + header.fact_length
     return Frame(
         index=header.index,
-        segment=segment,
-        offset=offset,
-        end=offset + header.frame_size,
+        segment=cursor.segment,
+        offset=cursor.offset,
+        end=cursor.offset + header.frame_size,
         durable_to=header.durable_to,
-        previous_hash=previous_hash,
+        previous_hash=cursor.hash or b"",
         hash=header.hash,
         fact_json=bytes(data[HEADER_SIZE:facts_end]),
         packed_bodies=bytes(data[facts_end : header.frame_size]),
     )
 
 
-def read_frames(
-    data: bytes | memoryview,
-    *,
-    segment: int,
-    offset: int,
-    index: int,
-    previous_hash: bytes | None,
-) -> Iterator[Frame]:
-    """The complete frames at the beginning of `data` that continue the chain.
+def read_frames(data: bytes | memoryview, cursor: Cursor) -> Iterator[Frame]:
+    """The complete frames at a cursor, where `data` begins, that continue the chain.
 
     A frame that breaks the chain is the remainder of a longer tail that a power cut undid. Reading
-    stops there.
-
-    Args:
-        data: bytes of the segment.
-        segment: number of the segment.
-        offset: offset of `data` in the segment.
-        index: index of the first frame.
-        previous_hash: hash of the frame before it; None behind damage, where that hash is unknown
-            and the first frame is accepted unchecked.
+    stops there. If the hash of the cursor is unknown, the first frame is accepted unchecked.
     """
-    view = memoryview(data)
-    at = 0
+    view, begin = memoryview(data), cursor.offset
     while True:
         try:
-            frame = unpack_frame(
-                view[at:],
-                segment=segment,
-                offset=offset + at,
-                previous_hash=previous_hash or b"",
-            )
+            frame = unpack_frame(view[cursor.offset - begin :], cursor)
         except BrokenFrameError:
             return
-        if previous_hash is not None and (frame.index != index or not frame.is_linked):
+        if cursor.hash is not None and (frame.index != cursor.index or not frame.is_linked):
             return
         yield frame
-        at, index, previous_hash = frame.end - offset, frame.index + 1, frame.hash
+        cursor = frame.cursor
 
 
 def find_acknowledged(
-    data: bytes, offset: int, *, index: int, stamp: int | None, is_sealed: bool = False
+    data: bytes, cursor: Cursor, *, stamp: int | None, is_sealed: bool = False
 ) -> Frame | None:
     """The first complete frame behind a broken one that proves the broken one was acknowledged.
 
-    If the bytes at `offset` were synced before a frame was written, its `durable_to` shows that.
-    Every frame of a sealed segment was synced. None if the bytes from `offset` on are a torn tail.
+    If the bytes at the broken frame were synced before a frame was written, its `durable_to` shows
+    that. Every frame of a sealed segment was synced. None if the bytes from there on are a torn
+    tail.
 
-    Args:
-        data: the bytes of the segment from `offset` on.
-        offset: offset of the broken frame.
-        index: index of the broken frame.
-        stamp: stamp of the segment; None if unknown.
-        is_sealed: whether the segment is sealed.
+    `data` begins at `cursor`, the position of the broken frame. `stamp` is that of the segment;
+    None if unknown.
     """
     view = memoryview(data)
     for at in _places(data):
         try:
             header = read_header(view[at : at + HEADER_SIZE])
-            is_ours = header.index > index and stamp in {None, header.stamp}
-            if is_ours and (is_sealed or header.durable_to > offset):
-                return unpack_frame(view[at:], segment=0, offset=offset + at, previous_hash=b"")
+            is_ours = header.index > cursor.index and stamp in {None, header.stamp}
+            if is_ours and (is_sealed or header.durable_to > cursor.offset):
+                return unpack_frame(view[at:], Cursor(cursor.segment, cursor.offset + at, 0, None))
         except BrokenFrameError:
             pass
     return None

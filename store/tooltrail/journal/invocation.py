@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from tooltrail.artifacts import (
@@ -61,10 +61,8 @@ class Finished:
     """A call whose end is acknowledged.
 
     Attributes:
-        invocation_id: id of the invocation.
         call: the call that the model asked for.
         state: final state of the invocation.
-        canonical: the canonical result.
         receipt: the text to show to the model.
         acknowledged: which failures the record survives; see `Acknowledge`.
     """
@@ -77,27 +75,12 @@ class Finished:
     acknowledged: Acknowledge
 
 
-class Placed(NamedTuple):
-    """Where the bytes of some streams are.
-
-    Attributes:
-        facts: the description of each stream in the fact.
-        bodies: bytes of the streams that are appended with the fact.
-        files: spool files of the other streams.
-    """
-
-    facts: tuple[StreamFact, ...]
-    bodies: list[bytes]
-    files: tuple[Path, ...]
-
-
 class Invocation:
     """One running tool call. Made by `Session.start`.
 
     Several threads may use captures; only one may call `finish`.
 
     Attributes:
-        id: id of the invocation.
         call: the call that the model asked for.
         tool_name: recorded name of the tool; see `ToolCall.full_name`.
         family: family of the result.
@@ -184,14 +167,9 @@ class Invocation:
         return self._acknowledged(finished, level)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
-        """Record that the call was interrupted, and its output so far.
+        """Record that the call was interrupted, and its output so far; raises like `finish`.
 
-        Args:
-            reason: why, in one sentence.
-            partial_output: the captured streams, each role once.
-
-        Raises:
-            InvocationFinishedError, UnavailableError: see `finish`.
+        `reason` is one sentence. `partial_output` has the captured streams, each role once.
         """
         return self.finish(self._interrupted(reason, partial_output))
 
@@ -208,11 +186,8 @@ class Invocation:
     def start_entry(self, owner: str | None) -> Entry:
         """The fact that the call started.
 
-        Args:
-            owner: name of the owner lock of the process; None for a call that ended already.
-
-        Raises:
-            InvalidRecordError: the policy's numbers for the tool do not fit its family.
+        `owner` is the name of the owner lock of the process; None for a call that ended already.
+        Raises `InvalidRecordError` if the policy's numbers for the tool do not fit its family.
         """
         call, environment = self.call, environment_json()
         self.policy.budget_of(self.family, self.tool_name)
@@ -238,10 +213,7 @@ class Invocation:
     ) -> tuple[Entry, Finished]:
         """The fact that the call ended, and the finished call, which is not acknowledged yet.
 
-        Raises:
-            InvalidRecordError: the output belongs to another tool or does not fit its family, or a
-                stream has neither content nor a spool file.
-            UnavailableError: the spool cannot be written.
+        Raises the errors of `finish`.
         """
         output = self._renamed(output)
         namer, streams, state = ArtifactNamer(), output.streams, output.final_state
@@ -258,7 +230,10 @@ class Invocation:
         shared = {one.digest for one in streams}
         hidden = [one for digest, one in namer.named.items() if digest not in shared]
         published = {digest_of_path(one.reference.path) for one in projection.artifacts}
-        placed = _place_streams((*streams, *hidden), self._captured, published, self.spool)
+        facts, bodies, files = _place_streams(
+            (*streams, *hidden), self._captured, published, self.spool
+        )
+        ours, others = tuple(facts[: len(streams)]), tuple(facts[len(streams) :])
         document, canonical = output.to_json(), projection.canonical.to_json()
         known = None if output.result is None else output.result.facts()
         fact = CallEnded(
@@ -267,17 +242,17 @@ class Invocation:
             at=at,
             state=state,
             output=digest_of(document),
-            streams=placed.facts[: len(streams)],
-            shown=shown_of(projection, digest_of(canonical), receipt, placed.facts[len(streams) :]),
+            streams=ours,
+            shown=shown_of(projection, digest_of(canonical), receipt, others),
             duration_ms=duration_ms,
             error_kind=None if output.error is None else output.error.kind,
             exit_status=None if known is None else known.exit_status,
             signal=None if known is None else known.signal,
             timed_out=None if known is None else known.timed_out,
         )
-        bodies = [document, canonical, receipt.to_bytes(), *placed.bodies]
+        bodies = [document, canonical, receipt.to_bytes(), *bodies]
         finished = Finished(self.id, self.call, state, projection.canonical, receipt, "process")
-        return Entry(fact, bodies, files=placed.files), finished
+        return Entry(fact, bodies, files=files), finished
 
     def _renamed(self, output: CompleteOutput) -> CompleteOutput:
         """The output with the recorded name of the tool."""
@@ -328,14 +303,11 @@ def _place_streams(
     captured: Mapping[Digest, CapturedStream],
     published: Collection[Digest],
     folder: Path,
-) -> Placed:
+) -> tuple[list[StreamFact], list[bytes], list[Path]]:
     """Put each stream into a body of the fact or into a file in a folder of the spool.
 
-    A captured artifact stays a file: a nearly full disk may still have room for a short fact.
-
-    Raises:
-        InvalidRecordError: a stream has neither content nor a spool file.
-        UnavailableError: the spool cannot be written.
+    Returns the facts of all streams, these bodies, and these files. A captured artifact stays a
+    file: a nearly full disk may still have room for a short fact. Raises the errors of `finish`.
     """
     facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
     for stream in streams:
@@ -349,7 +321,7 @@ def _place_streams(
             _check_digest(stream)
             bodies.append(stream.content)
         facts.append(StreamFact.of(stream, spooled))
-    return Placed(tuple(facts), bodies, tuple(files))
+    return facts, bodies, files
 
 
 def _check_digest(stream: StreamRecord) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tooltrail.journal.segments import make_private_folder
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import unavailable_if_failing
 
 FOLDER_NAME: Final = "owners"
 _SUFFIX: Final = ".lock"
@@ -27,13 +27,13 @@ class Owner:
     """The owner lock of this process. Safe for threads; a forked child creates its own lock.
 
     Attributes:
-        spool: the folder with the locks.
+        descriptor: holds the lock, for a child to inherit; -1 before `name`.
     """
 
     def __init__(self, spool: Path) -> None:
         """Prepare. No file is created yet."""
         self.spool = spool
-        self._descriptor = -1
+        self.descriptor = -1
         self._forget()
 
     def _forget(self) -> None:
@@ -43,23 +43,13 @@ class Owner:
     def name(self) -> str:
         """The name of the lock. The first call acquires the lock.
 
-        Raises:
-            UnavailableError: the spool cannot be written.
+        Raises `UnavailableError` if the spool cannot be written.
         """
         with self._mutex:
             if self._name is None:
-                try:
+                with unavailable_if_failing(f"no owner lock can be made in {self.spool}"):
                     self._name = self._lock()
-                except OSError as error:
-                    raise UnavailableError(
-                        f"no owner lock can be made in {self.spool}: {error.strerror or error}"
-                    ) from error
             return self._name
-
-    @property
-    def descriptor(self) -> int:
-        """The descriptor that holds the lock, for a child to inherit; -1 before `name`."""
-        return self._descriptor
 
     def release(self) -> None:
         """Release the lock and remove its file. Calls that have not ended count as interrupted."""
@@ -73,7 +63,7 @@ class Owner:
 
     def _close(self) -> None:
         # A fork or an interrupt between the statements must not close the descriptor twice.
-        descriptor, self._descriptor = self._descriptor, -1
+        descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
@@ -84,9 +74,9 @@ class Owner:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         self._close()  # left by a failed attempt
         _owners.add(self)
-        self._descriptor = os.open(_path(self.spool, name), flags, 0o600)
+        self.descriptor = os.open(_path(self.spool, name), flags, 0o600)
         # No other process knows the file yet, so the lock is free.
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return name
 
     def leave_to_parent(self) -> None:
@@ -99,28 +89,23 @@ class Owner:
 def is_alive(spool: Path, name: str) -> bool:
     """Whether the process that created an owner lock, or a child that inherited it, is alive.
 
-    False if the name is not a valid name of an owner lock.
-
-    Raises:
-        UnavailableError: the file cannot be opened or locked.
+    False if the name is not a valid name of an owner lock. Raises `UnavailableError` if the file
+    cannot be opened or locked.
     """
     if _NAME.fullmatch(name) is None:
         return False
     path = _path(spool, name)
-    try:
+    with (
+        unavailable_if_failing(f"owner lock {path} cannot be opened or locked"),
+        contextlib.suppress(FileNotFoundError),
+    ):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
         finally:
             os.close(descriptor)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise UnavailableError(
-            f"owner lock {path} cannot be opened or locked: {error.strerror}"
-        ) from error
     return False
 
 

@@ -2,6 +2,8 @@
 
 A reader needs no lock. It stops at the first offset without a complete frame, unless later frames
 prove that the bytes there are damaged: then it reports a `Gap` and continues behind the damage.
+
+Every function raises `UnavailableError` if a file of the journal cannot be read, synced or deleted.
 """
 
 import os
@@ -13,14 +15,15 @@ from uuid import UUID
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.journal.frames import (
-    FIRST_HASH,
+    FRAMES_FROM,
     HEADER_SIZE,
+    Cursor,
     Frame,
     find_acknowledged,
     read_frames,
 )
-from tooltrail.journal.segments import FRAMES_FROM, segment_path
-from tooltrail.records.errors import DamageError, UnavailableError
+from tooltrail.journal.segments import segment_path
+from tooltrail.records.errors import DamageError, UnavailableError, unavailable_if_failing
 from tooltrail.records.frozen import Frozen
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -29,32 +32,10 @@ _CHUNK_BYTES: Final = 1 << 20
 _LOOK_BYTES: Final = 16 << 10
 
 
-class Cursor(Frozen):
-    """A position between two frames of a journal.
-
-    Attributes:
-        segment: number of the segment of the next frame.
-        offset: offset of the next frame in the segment.
-        index: index of the next frame.
-        hash: hash of the frame before; None behind damage, where the hash is unknown.
-    """
-
-    segment: int = 1
-    offset: int = FRAMES_FROM
-    index: int = 0
-    hash: bytes | None = FIRST_HASH
-
-    @property
-    def offsets(self) -> tuple[int, int]:
-        """Segment and offset, by which the cursors of a journal are ordered."""
-        return self.segment, self.offset
-
-
 class Gap(Frozen):
     """Bytes of a journal that contained acknowledged facts and are not readable any more.
 
     Attributes:
-        segment: number of the segment.
         offset: offset of the damage in the segment.
         data: the damaged bytes; empty if frames are missing.
         reason: description of the damage, one sentence.
@@ -71,19 +52,10 @@ class Gap(Frozen):
 Item: TypeAlias = Frame | Gap
 
 
-def cursor_behind(item: Item) -> Cursor:
-    """The position behind a frame or a gap."""
-    if isinstance(item, Gap):
-        return item.cursor
-    return Cursor(item.segment, item.end, item.index + 1, item.hash)
-
-
 def read_journal_id(folder: Path) -> UUID | None:
     """The id of a journal; None if nothing was recorded yet.
 
-    Raises:
-        DamageError: the heads of all segments are altered.
-        UnavailableError: a file cannot be read.
+    Raises `DamageError` if the heads of all segments are altered.
     """
     damage: DamageError | None = None
     for number in _segment_numbers(folder):
@@ -100,18 +72,12 @@ def read_journal_id(folder: Path) -> UUID | None:
 
 
 def _segment_numbers(folder: Path) -> list[int]:
-    try:
+    with unavailable_if_failing(f"journal {folder} cannot be read"):
         return segments.segment_numbers(folder)
-    except OSError as error:
-        raise UnavailableError(f"journal {folder} cannot be read: {error.strerror}") from error
 
 
 def has_frames(folder: Path, cursor: Cursor) -> bool:
-    """Whether there are frames behind a cursor. Opens one file and reads a few bytes.
-
-    Raises:
-        UnavailableError: the journal cannot be read.
-    """
+    """Whether there are frames behind a cursor. Opens one file and reads a few bytes."""
     with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
         # Read more than a header: a failing disk may replace the beginning of a frame by zeros.
         if segment.read(cursor.offset, _LOOK_BYTES).strip(b"\0"):
@@ -120,11 +86,7 @@ def has_frames(folder: Path, cursor: Cursor) -> bool:
 
 
 def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
-    """The items behind a cursor: frames in their order, and gaps where frames are damaged.
-
-    Raises:
-        UnavailableError: a segment cannot be read.
-    """
+    """The items behind a cursor: frames in their order, and gaps where frames are damaged."""
     if cursor.offset == FRAMES_FROM and cursor.hash is not None:
         with suppress(FileNotFoundError):
             cursor = yield from _enter(folder, cursor.segment, cursor)
@@ -143,9 +105,6 @@ def furthest_end(folder: Path) -> tuple[int, int]:
     """Number and size of the newest segment: no frame that was appended so far is behind that.
 
     The last frame may end earlier, since a segment has zeros behind its last frame.
-
-    Raises:
-        UnavailableError: the journal cannot be read.
     """
     numbers = _segment_numbers(folder)
     # The journal may not exist, or may be deleted during the call.
@@ -158,35 +117,27 @@ def sync_segment(folder: Path, number: int) -> None:
     """Make the frames that a reader has read from a segment durable.
 
     An ingester does this before it commits a cursor: a cursor must never be ahead of the disk.
-
-    Raises:
-        UnavailableError: the disk failed.
     """
-    try:
-        with suppress(FileNotFoundError), _Open(folder, number) as segment:
-            os.fdatasync(segment.descriptor)  # a deleted one was ingested durably
-    except OSError as error:
-        raise UnavailableError(f"segment {number} of {folder} cannot be synced: {error}") from error
+    with (
+        unavailable_if_failing(f"segment {number} of {folder} cannot be synced"),
+        suppress(FileNotFoundError),  # a deleted one was ingested durably
+        _Open(folder, number) as segment,
+    ):
+        os.fdatasync(segment.descriptor)
 
 
 def delete_segments(folder: Path, *, before: int) -> int:
-    """Delete the segments with numbers below `before`. The newest segment is always kept.
+    """Delete the segments with numbers below `before`, and return how many were deleted.
 
-    Returns:
-        The number of deleted segments.
-
-    Raises:
-        UnavailableError: a file cannot be deleted.
+    The newest segment is always kept.
     """
     numbers = _segment_numbers(folder)
     old = [number for number in numbers[:-1] if number < before]
-    try:
+    with unavailable_if_failing(f"segments of {folder} cannot be deleted"):
         for number in old:
             segment_path(folder, number).unlink(missing_ok=True)
         if old:
             segments.sync_path(folder)
-    except OSError as error:
-        raise UnavailableError(f"segments of {folder} cannot be deleted: {error}") from error
     return len(old)
 
 
@@ -223,8 +174,7 @@ class _Open:
 def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cursor]:
     """Enter a segment, and return the position of its first frame.
 
-    Yields:
-        Damage to the head, or a gap for lost frames between the cursor and the segment.
+    Yields damage to the head, or a gap for lost frames between the cursor and the segment.
     """
     with _Open(folder, number) as segment:
         try:
@@ -255,18 +205,12 @@ def _read_segment(
             rest = max(0, segment.size - cursor.offset)
             data = segment.read(cursor.offset, rest if looks else _CHUNK_BYTES)
             last: Frame | None = None
-            for frame in read_frames(
-                data,
-                segment=cursor.segment,
-                offset=cursor.offset,
-                index=cursor.index,
-                previous_hash=cursor.hash,
-            ):
+            for frame in read_frames(data, cursor):
                 last = frame
                 yield frame
             looks += 1
             if last is not None:
-                looks, cursor = 0, cursor_behind(last)
+                looks, cursor = 0, last.cursor
             elif looks > 1:  # the first read may have cut a long frame
                 gap = _gap(segment, cursor, data, is_sealed=is_sealed)
                 if gap is None:
@@ -284,13 +228,8 @@ def _gap(segment: _Open, cursor: Cursor, rest: bytes, *, is_sealed: bool) -> Gap
 
     `rest` contains the bytes of the segment from the cursor on.
     """
-    behind = find_acknowledged(
-        rest,
-        cursor.offset,
-        index=cursor.index,
-        stamp=segments.find_stamp(segment.read(0, FRAMES_FROM + HEADER_SIZE), segment.path),
-        is_sealed=is_sealed,
-    )
+    stamp = segments.find_stamp(segment.read(0, FRAMES_FROM + HEADER_SIZE), segment.path)
+    behind = find_acknowledged(rest, cursor, stamp=stamp, is_sealed=is_sealed)
     if behind is not None:
         size, index = behind.offset - cursor.offset, behind.index
     elif is_sealed and rest.strip(b"\0"):

@@ -13,6 +13,8 @@
 The blocks behind the last frame exist already and contain zeros. So an append does not change the
 metadata of the file, and `fdatasync` writes only the data. A sealed segment ends exactly at the end
 of its last frame. Only the newest segment is not sealed.
+
+Functions that use a file raise `OSError` if the disk is full or fails, or if access is denied.
 """
 
 import contextlib
@@ -25,7 +27,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from tooltrail.journal.frames import HEADER_SIZE, BrokenFrameError, read_header
+from tooltrail.journal.frames import FRAMES_FROM, HEADER_SIZE, BrokenFrameError, read_header
 from tooltrail.records.errors import DamageError
 from tooltrail.records.frozen import Frozen
 
@@ -43,9 +45,6 @@ MOST_ROOM_BYTES: Final = 1 << 20
 
 _HEAD: Final = struct.Struct("<4sI16sQQ32s")
 _CRC: Final = struct.Struct("<I")
-FRAMES_FROM: Final = _HEAD.size + _CRC.size
-"""Offset of the first frame."""
-
 _NUMBER: Final = re.compile("[0-9]{8,16}")
 _MAGIC: Final = b"TTj1"
 _PRIVATE: Final = 0o600
@@ -57,7 +56,6 @@ class SegmentHead(Frozen):
     """The head of a segment.
 
     Attributes:
-        journal: id of the journal.
         number: number of the segment, from 1.
         first_index: index of its first frame.
         previous_hash: hash of the frame before its first one.
@@ -105,10 +103,6 @@ class OpenSegment:
     """A segment that is open for appends. Closed when no thread uses it any more.
 
     Attributes:
-        descriptor: descriptor of the file.
-        head: head of the segment.
-        number: number of the segment.
-        stamp: stamp of its frames.
         size: last known size of the file in bytes, with the zeros.
         synced: offset up to which the file survives a power cut.
         repeated: bodies of many facts that this process wrote to the segment.
@@ -135,11 +129,7 @@ class OpenSegment:
 
 
 def create_segment(folder: Path, head: SegmentHead) -> OpenSegment:
-    """Create a segment durably, and open it for appends.
-
-    Raises:
-        OSError: the folder cannot be written, or the disk is full.
-    """
+    """Create a segment durably, and open it for appends."""
     path = segment_path(folder, head.number)
     part = path.with_suffix(".part")
     # A crash may have left such a file; no fact in it was acknowledged.
@@ -158,12 +148,7 @@ def create_segment(folder: Path, head: SegmentHead) -> OpenSegment:
 
 
 def open_segment(folder: Path, number: int) -> OpenSegment:
-    """Open a segment for appends.
-
-    Raises:
-        DamageError: its head is altered.
-        OSError: the file does not exist, is a link, or access is denied.
-    """
+    """Open a segment for appends; raises `DamageError` if its head is altered."""
     path = segment_path(folder, number)
     descriptor = os.open(path, _OPEN)
     try:
@@ -195,9 +180,7 @@ def read_head(data: bytes, path: Path) -> SegmentHead:
 def find_stamp(data: bytes, path: Path) -> int | None:
     """The stamp of a segment, from its first frame if its head is altered; None if both are.
 
-    Args:
-        data: at least the first `FRAMES_FROM + HEADER_SIZE` bytes of the segment.
-        path: path of the segment.
+    `data` begins with the first `FRAMES_FROM + HEADER_SIZE` bytes of the segment at `path`.
     """
     try:
         return read_head(data, path).stamp
@@ -211,11 +194,7 @@ def find_stamp(data: bytes, path: Path) -> int | None:
 def extend(descriptor: int, size: int, needed: int) -> int:
     """Extend a segment with zeros to at least `needed` bytes, with room for later appends.
 
-    Returns:
-        The new size. The caller syncs the zeros.
-
-    Raises:
-        OSError: the disk is full.
+    Returns the new size. The caller syncs the zeros.
     """
     room = min(max(size, FIRST_ROOM_BYTES), MOST_ROOM_BYTES)
     wanted = max(needed, size + room)
@@ -230,11 +209,7 @@ def extend(descriptor: int, size: int, needed: int) -> int:
 
 
 def write_all(descriptor: int, data: bytes, offset: int) -> None:
-    """Write all bytes at an offset.
-
-    Raises:
-        OSError: the disk is full or failing; some bytes may have been written.
-    """
+    """Write all bytes at an offset. After an error, some bytes may have been written."""
     view = memoryview(data)
     while view:
         written = os.pwrite(descriptor, view, offset)
@@ -242,11 +217,7 @@ def write_all(descriptor: int, data: bytes, offset: int) -> None:
 
 
 def sync_path(path: Path) -> None:
-    """Make the content of a file, or the names in a folder, durable.
-
-    Raises:
-        OSError: the file system reports an error.
-    """
+    """Make the content of a file, or the names in a folder, durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -255,11 +226,7 @@ def sync_path(path: Path) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create a folder and its parents durably, each with mode 0700.
-
-    Raises:
-        OSError: the file system reports an error.
-    """
+    """Create a folder and its parents durably, each with mode 0700."""
     if folder.is_dir():
         return
     make_private_folder(folder.parent)
@@ -272,9 +239,6 @@ def sync_names(folder: Path) -> None:
     """Make the names in a folder durable, and the names of the folder and of its parents.
 
     The process that created them may have been killed before it synced them.
-
-    Raises:
-        OSError: the disk failed.
     """
     sync_path(folder)
     for parent in folder.absolute().parents:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Final, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from tooltrail.journal.clock import id_of, new_id, now
@@ -63,6 +63,10 @@ class Session:
 
     The end of a `with` block closes a session from `open`, and leaves one from `join` open.
 
+    Every method that records raises `SessionClosedError` if this process closed the session, and
+    `UnavailableError` if the spool cannot be written, or with `strict` the database cannot be
+    reached.
+
     Attributes:
         recorder: appends the facts.
         id: id of the session.
@@ -111,10 +115,8 @@ class Session:
         Args:
             recorder: appends the facts.
             session: id of the session, or the name that it was opened with. A session that was not
-                opened yet begins with its first fact.
-
-        Raises:
-            InvalidRecordError: the name is empty or too long.
+                opened yet begins with its first fact. `InvalidRecordError` if the name is empty or
+                too long.
         """
         session_id = session if isinstance(session, UUID) else keyed_id("name", session)
         return cls(recorder, session_id, is_own=False)
@@ -132,9 +134,6 @@ class Session:
         Raises:
             NotFoundError: there is no such family.
             InvalidRecordError: the policy's numbers for the tool do not fit its family.
-            SessionClosedError: this process closed the session.
-            UnavailableError: the spool cannot be written; or with `strict` the database cannot be
-                reached.
         """
         return self._append(self._started(call, family, policy))
 
@@ -154,8 +153,6 @@ class Session:
             NotFoundError: there is no such family.
             InvalidRecordError: the output belongs to another tool or does not fit its family, a
                 stream lacks its content, or a time is impossible.
-            SessionClosedError: this process closed the session.
-            UnavailableError: see `start`.
         """
         (finished,) = self.record_many([ended])
         return finished
@@ -166,14 +163,12 @@ class Session:
         return finished
 
     def record_many(self, calls: Iterable[EndedCall]) -> Iterator[Finished]:
-        """Record calls that ended already, many with one sync. Iterate to the end.
+        """Record calls that ended already, many with one sync; see `record`. Iterate to the end.
 
-        Each yielded call is acknowledged, and so are all calls before it. Memory is bounded.
+        Each yielded call is acknowledged, and so are all calls before it. Memory is bounded. If a
+        call is faulty, no call of its batch is recorded.
 
             recorded = sum(1 for _ in session.record_many(calls))
-
-        Raises:
-            TooltrailError: see `record`. No call of the batch with the faulty call is recorded.
         """
         for some in _batches(calls):
             entries, ended = self._ended(some)
@@ -206,9 +201,6 @@ class Session:
 
         Returns:
             The id of the message, for `ToolCall.message_id` of the calls that it asks for.
-
-        Raises:
-            InvalidRecordError, SessionClosedError, UnavailableError: see `start`.
         """
         return self._append(self._message(message, payload, at, idempotency_key))
 
@@ -235,11 +227,7 @@ class Session:
     def offer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
         """Record which tools the model is offered from now on; they replace the earlier ones.
 
-        Returns:
-            The id of the offer.
-
-        Raises:
-            SessionClosedError, UnavailableError: see `start`.
+        Returns the id of the offer.
         """
         offered = tuple(tools)
         offer_id = self._append(self._offered(offered))
@@ -256,9 +244,7 @@ class Session:
     def record_leg(self, started: LegStarted, agent: AgentVersion) -> UUID:
         """Record that this session is a leg of an agent run, and how the leg begins.
 
-        Raises:
-            InvalidRecordError: the leg belongs to another version of the agent.
-            SessionClosedError, UnavailableError: see `start`.
+        Raises `InvalidRecordError` if the leg belongs to another version of the agent.
         """
         return self._append(self._leg(started, agent))
 
@@ -267,11 +253,7 @@ class Session:
         return await self._append_async(partial(self._leg, started, agent))
 
     def record_outcome(self, ended: LegEnded) -> UUID:
-        """Record how this leg of an agent run ended.
-
-        Raises:
-            SessionClosedError, UnavailableError: see `start`.
-        """
+        """Record how this leg of an agent run ended."""
         return self._append(self._outcome(ended))
 
     async def arecord_outcome(self, ended: LegEnded) -> UUID:
@@ -279,12 +261,7 @@ class Session:
         return await self._append_async(partial(self._outcome, ended))
 
     def close(self, reason: str | None = None) -> None:
-        """End the session. Calls that still run may finish.
-
-        Raises:
-            SessionClosedError: this process closed the session already.
-            UnavailableError: see `start`.
-        """
+        """End the session. Calls that still run may finish."""
         self._append(self._closed(reason))
         self._is_closed = True
 
@@ -294,11 +271,7 @@ class Session:
         self._is_closed = True
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Append facts of this session together; acknowledged when this returns.
-
-        Raises:
-            InvalidRecordError, SessionClosedError, UnavailableError: see `start`.
-        """
+        """Append facts of this session together; acknowledged when this returns."""
         self._refuse_closed()
         self.recorder.append(entries)
 
@@ -322,20 +295,14 @@ class Session:
     def _opened(
         cls, recorder: Recorder, **options: Unpack[SessionOptions]
     ) -> tuple[list[Entry], Self]:
-        name, key = options.get("name"), options.get("idempotency_key")
+        given: dict[str, Any] = {**options}
+        name, key = given.get("name"), given.pop("idempotency_key", None)
         if name is not None and key is not None:
             raise InvalidRecordError("a session takes a name or an idempotency key, not both")
         session_id = id_of("session", key) if name is None else keyed_id("name", name)
-        environment = environment_json(options.get("environment", {}))
-        fact = SessionOpened(
-            session=session_id,
-            at=options.get("at") or now(),
-            name=name,
-            title=options.get("title"),
-            agent=options.get("agent"),
-            parent=options.get("parent"),
-            environment=digest_of(environment),
-        )
+        environment = environment_json(given.pop("environment", {}))
+        at, digest = given.pop("at", None) or now(), digest_of(environment)
+        fact = SessionOpened(session=session_id, at=at, environment=digest, **given)
         return [Entry(fact, [environment])], cls(recorder, session_id, is_own=True)
 
     def _closed(self, reason: str | None) -> tuple[list[Entry], None]:

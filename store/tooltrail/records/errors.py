@@ -21,7 +21,8 @@
 Messages are lower-case sentences that name the object. They never hold a password or tool output.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 _NAMED = 4
 """Most differences that one message lists."""
@@ -136,3 +137,12 @@ class AccessRefusedError(UnavailableError):
 
 class DiskFullError(UnavailableError):
     """The disk of the database has no room for a record."""
+
+
+@contextmanager
+def unavailable_if_failing(problem: str) -> Generator[None]:
+    """Turn an `OSError` of the block into an `UnavailableError`, whose message begins so."""
+    try:
+        yield
+    except OSError as error:
+        raise UnavailableError(f"{problem}: {error.strerror or error}") from error

@@ -17,7 +17,7 @@ from .filters import InvocationFilter
 from .info import StoreInfo
 from .ingest.ingester import Ingested, Ingester
 from .keep.backing_up import Backup, back_up_store
-from .keep.checking import check_database, iter_problems
+from .keep.checking import iter_problems
 from .keep.condition import (
     Condition,
     JournalState,
@@ -32,7 +32,6 @@ from .keep.rerendering import RenderedText, Rerendering, RerenderingState, reren
 from .keep.upgrading import upgrade_store
 from .opening import create_store, open_existing, open_store, store_revision
 from .read.agent_runs import (
-    AcceptedValue,
     AgentVersionView,
     AttemptView,
     LegView,
@@ -61,7 +60,6 @@ from .views import (
 
 __all__ = [
     "DEFAULT_GRACE",
-    "AcceptedValue",
     "Acknowledge",
     "AgentVersionView",
     "Amount",
@@ -107,7 +105,6 @@ __all__ = [
     "agent_version",
     "agent_versions",
     "back_up_store",
-    "check_database",
     "create_store",
     "iter_accepted_values",
     "iter_legs",

@@ -101,11 +101,7 @@ def encode_body(data: bytes) -> tuple[str, bytes]:
 
 
 def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> bytes:
-    """The bytes of a body, checked.
-
-    Raises:
-        DamageError: the stored bytes were altered or erased.
-    """
+    """The bytes of a body; raises `DamageError` if the stored bytes were altered or erased."""
     if data is None:
         raise DamageError(f"body {digest} was erased or lost", path=digest)
     if encoding == "zstd":
@@ -130,11 +126,7 @@ def pack_fact(fact_json: bytes) -> bytes:
 
 
 def unpack_fact(packed: object) -> bytes:
-    """The canonical JSON of a stored fact.
-
-    Raises:
-        DamageError: the bytes do not come from `pack_fact`.
-    """
+    """The canonical JSON of a stored fact; raises `DamageError` if it was altered."""
     # SQLite accepts any type in any column.
     if not isinstance(packed, bytes) or packed[:1] != bytes([_NUMBER]):
         raise DamageError("a ledger entry is damaged: its fact is not readable", path="ledger")

@@ -1,27 +1,23 @@
 """Creates a store: the schema, the row of the store, and the mark of its artifact root.
 
 One transaction creates schema and row. The mark is written before the commit, so that every store
-has one. An `init` that is killed between mark and commit leaves a mark that names this host and
+has one. An `init` that ends between mark and commit leaves a mark that names this host and
 this database. The next `init` uses that mark.
 """
 
-from contextlib import closing, suppress
+from contextlib import closing
 from uuid import UUID
 
 from tooltrail.artifacts import PRIVATE_FILE, make_durable_folders, open_sink
 from tooltrail.journal.clock import new_id, now
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
-from tooltrail.records.errors import (
-    StoreExistsError,
-    TooltrailError,
-    UnavailableError,
-)
+from tooltrail.records.errors import StoreExistsError, unavailable_if_failing
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database, ensure_wal
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there
 from tooltrail.store.info import FORMAT, read_revision
 from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.marks import find_own_mark, mark_root, refuse_others, unmark_root
+from tooltrail.store.marks import find_own_mark, mark_root, refuse_others
 from tooltrail.store.roots import resolve_root
 from tooltrail.store.search.index import make_index
 
@@ -62,12 +58,10 @@ def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
             _refuse_store(connection)
     sink = open_sink(resolve_root(target, root), create=True)
     refuse_others(sink, find_own_mark(sink, str(target)))
-    try:
+    with unavailable_if_failing(f"database {target} cannot be made"):
         make_durable_folders(target.path.parent)
         # SQLite would create a file that every user may read. The WAL gets the mode of the file.
         target.path.touch(mode=PRIVATE_FILE)
-    except OSError as error:
-        raise UnavailableError(f"database {target} cannot be made: {error.strerror}") from error
     ensure_wal(database)
 
 
@@ -99,10 +93,5 @@ def _make_schema_and_mark(connection: Connection, root: str) -> UUID:
     connection.insert("store_info", [row])
     make_index(connection)
     scratch = target.path.parent if isinstance(target, SqliteTarget) else None
-    try:
-        mark_root(sink, store_id, place, scratch)
-    except BaseException:
-        with suppress(TooltrailError, OSError):
-            unmark_root(sink, store_id)
-        raise
+    mark_root(sink, store_id, place, scratch)
     return store_id

@@ -60,10 +60,8 @@ def check_revision(connection: Connection) -> None:
 def read_info(connection: Connection) -> StoreInfo:
     """Read the only row of `store_info`.
 
-    Raises:
-        StoreNotFoundError: the row is missing.
-        DamageError: a value of the row is damaged.
-        SchemaMismatchError: the store has a newer format.
+    Raises `StoreNotFoundError` if the row is missing, `DamageError` if a value of it is damaged,
+    and `SchemaMismatchError` if the store has a newer format.
     """
     row = connection.query_one("SELECT id, format, artifact_root, created_at FROM store_info")
     if row is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tooltrail.journal import Cursor, furthest_end, has_frames, read_journal_id
-from tooltrail.records.errors import TooltrailError, UnavailableError
+from tooltrail.records.errors import TooltrailError, unavailable_if_failing
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.behind import find_cursor
@@ -27,7 +27,7 @@ _INTERVAL_S: Final = 0.005
 
 @contextmanager
 def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Callable[[], None]]:
-    """Hold the ingest lock of a store.
+    """Hold the ingest lock of a store. With `exclusive`, for maintenance, excludes all ingesters.
 
     Waits for the lock: on SQLite without limit, on PostgreSQL half a minute (`lock_timeout`).
 
@@ -37,13 +37,8 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
     On SQLite the lock is a lock on a file beside the database. On PostgreSQL it is an advisory lock
     of a session: a pooler that shares sessions between transactions does not support it.
 
-    Args:
-        database: the database of the store.
-        exclusive: whether to exclude all ingesters, for maintenance.
-
-    Raises:
-        UnavailableError: the lock file cannot be opened, the server cannot be reached, or other
-            processes held the lock for too long.
+    Raises `UnavailableError` if the lock file cannot be opened, the server cannot be reached, or
+    other processes held the lock for too long.
     """
     target = database.target
     if isinstance(target, SqliteTarget):
@@ -71,9 +66,6 @@ def journal_lock(
 
     If the lock is not required, yields the cursor instead as soon as another ingester has committed
     everything that the journal held at the time of the call.
-
-    Raises:
-        UnavailableError: the lock cannot be opened, or the database cannot be read.
     """
     with _lock_file(folder / "ingest.lock", f"journal {folder} cannot be ingested") as descriptor:
         if is_required:
@@ -102,10 +94,8 @@ def _lock_or_pass(database: Database, folder: Path, descriptor: int) -> Cursor |
 def _lock_file(path: Path, problem: str) -> Generator[int]:
     """The descriptor of a file, created if missing; `problem` begins the `UnavailableError`."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
+    with unavailable_if_failing(problem):
         descriptor = os.open(path, flags, 0o600)
-    except OSError as error:
-        raise UnavailableError(f"{problem}: {error.strerror}") from error
     try:
         yield descriptor
     finally:

@@ -16,7 +16,8 @@ from typing import Final
 from uuid import UUID
 
 from tooltrail.artifacts import ArtifactSink, make_private_folders
-from tooltrail.records import InvalidRecordError, MissingArtifactError, UnavailableError
+from tooltrail.records import InvalidRecordError, MissingArtifactError
+from tooltrail.records.errors import unavailable_if_failing
 from tooltrail.store.roots import MARK_PREFIX, mark_path
 
 _MOST_BYTES: Final = 65_536
@@ -26,15 +27,9 @@ _MOST_BYTES: Final = 65_536
 def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None = None) -> None:
     """Mark a root as the root of a store, durably. Does nothing if the mark exists.
 
-    Args:
-        sink: the sink at the root.
-        store_id: the id of the store.
-        place: location of its database, without credentials; for people who read the mark.
-        scratch: folder for a temporary file, created if missing; by default the temporary folder of
-            the system.
-
-    Raises:
-        InvalidRecordError: the root belongs to another store.
+    `place` is the location of the database, without credentials; for people who read the mark.
+    `scratch` is the folder for a temporary file, created if missing; by default the temporary
+    folder of the system. Raises `InvalidRecordError` if the root belongs to another store.
     """
     refuse_others(sink, store_id)
     if not put_mark(sink, store_id, place, scratch):
@@ -87,15 +82,13 @@ def refuse_others(sink: ArtifactSink, store_id: UUID | None) -> None:
 
 def put_mark(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> bool:
     """Write the mark of a store; False if the mark exists already. See `mark_root`."""
-    try:
+    with unavailable_if_failing(f"{sink.url} cannot be marked"):
         if scratch is not None:
             make_private_folders(scratch)
         with tempfile.NamedTemporaryFile(prefix="tooltrail-", dir=scratch) as file:
             file.write(_content(store_id, place))
             file.flush()
             return sink.put(mark_path(store_id), Path(file.name))
-    except OSError as error:
-        raise UnavailableError(f"{sink.url} cannot be marked: {error}") from error
 
 
 def _content(store_id: UUID, place: str) -> bytes:

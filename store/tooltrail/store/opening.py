@@ -2,31 +2,22 @@
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from tooltrail.records.errors import StoreNotFoundError
 from tooltrail.store.engines.database import Database
-from tooltrail.store.engines.targets import SqliteTarget, Target, is_there, parse_target
+from tooltrail.store.engines.targets import Target, is_there, parse_target
 from tooltrail.store.info import required_revision
 from tooltrail.store.roots import default_spool, remembered_root
-from tooltrail.store.store import Settings, Store
-
-if TYPE_CHECKING:
-    from tooltrail.journal.log import Acknowledge
-    from tooltrail.records import FamilyRegistry, Policy
+from tooltrail.store.store import Store, StoreOptions
 
 
 def open_store(
     database: str | Path,
     *,
-    artifacts: str | None = None,
     spool: Path | None = None,
-    policy: "Policy | None" = None,
-    families: "FamilyRegistry | None" = None,
-    acknowledge: "Acknowledge | None" = None,
-    strict: bool = False,
-    free_bytes: int | None = None,
     create: bool = True,
+    **options: Unpack[StoreOptions],
 ) -> Store:
     """Open a store. A missing store is created when it is first needed.
 
@@ -57,31 +48,15 @@ def open_store(
         InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
+    for unknown in options.keys() - StoreOptions.__annotations__:
+        raise TypeError(f"a store has no option {unknown}")
     target = parse_target(database)
     opened = Database(target) if create else open_existing(target)
-    level: Acknowledge = "journal" if isinstance(target, SqliteTarget) else "store"
-    settings = Settings(
-        artifacts=artifacts,
-        policy=policy,
-        families=families,
-        acknowledge=acknowledge or level,
-        strict=strict,
-        free_bytes=free_bytes,
-        creates=create,
-    )
-    return Store(opened, spool or default_spool(target), settings)
+    return Store(opened, spool or default_spool(target), options, creates=create)
 
 
 def create_store(
-    database: str | Path,
-    *,
-    artifacts: str | None = None,
-    spool: Path | None = None,
-    policy: "Policy | None" = None,
-    families: "FamilyRegistry | None" = None,
-    acknowledge: "Acknowledge | None" = None,
-    strict: bool = False,
-    free_bytes: int | None = None,
+    database: str | Path, *, spool: Path | None = None, **options: Unpack[StoreOptions]
 ) -> Store:
     """Create a store and open it. For the arguments see `open_store`.
 
@@ -94,17 +69,8 @@ def create_store(
     from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
     target = parse_target(database)
-    create(target, remembered_root(target, artifacts))
-    return open_store(
-        database,
-        spool=spool,
-        policy=policy,
-        families=families,
-        acknowledge=acknowledge,
-        strict=strict,
-        free_bytes=free_bytes,
-        create=False,
-    )
+    create(target, remembered_root(target, options.pop("artifacts", None)))
+    return open_store(database, spool=spool, create=False, **options)
 
 
 def open_existing(target: Target) -> Database:

@@ -11,11 +11,10 @@ this process moves the facts into the database.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from tooltrail.records.errors import (
@@ -45,17 +44,15 @@ T = TypeVar("T")
 Ingesting = Callable[[], AbstractContextManager[Callable[[int], object]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The arguments of `open_store`, which describes them."""
+class StoreOptions(TypedDict, total=False):
+    """Arguments of `open_store`, which describes them."""
 
-    artifacts: str | None = None
-    policy: "Policy | None" = None
-    families: "FamilyRegistry | None" = None
-    acknowledge: "Acknowledge" = "journal"
-    strict: bool = False
-    free_bytes: int | None = None
-    creates: bool = False
+    artifacts: str | None
+    policy: "Policy | None"
+    families: "FamilyRegistry | None"
+    acknowledge: "Acknowledge | None"
+    strict: bool
+    free_bytes: int | None
 
 
 class _made_once(cached_property[T]):  # noqa: N801  a decorator
@@ -75,17 +72,19 @@ class Store:
     forked child may continue to record; to read, it must open the store again.
 
     Attributes:
-        database: the database of the store.
         spool: folder of the journal and of output that is being captured.
-        settings: the arguments of `open_store`.
+        options: arguments of `open_store`.
         ingesting: makes the context of each run of `ingest` or `reader` that ingests. It yields a
             function that is called after each batch with the number of facts of this run so far.
     """
 
-    def __init__(self, database: Database, spool: Path, settings: Settings) -> None:
+    def __init__(
+        self, database: Database, spool: Path, options: StoreOptions, *, creates: bool
+    ) -> None:
         self.database = database
         self.spool = spool
-        self.settings = settings
+        self.options = options
+        self._creates = creates
         self.ingesting: Ingesting = lambda: nullcontext(bool)  # shows nothing
         self._archive: ArtifactArchive | None = None
         self._opened: tuple[str, str] | None = None
@@ -96,28 +95,29 @@ class Store:
         """The tool families."""
         from tooltrail.records import default_families  # noqa: PLC0415  slow, for recorders only
 
-        return self.settings.families or default_families()
+        return self.options.get("families") or default_families()
 
     @_made_once
     def policy(self) -> "Policy":
         """The budgets of new records."""
         from tooltrail.records import default_policy  # noqa: PLC0415  see `families`
 
-        return self.settings.policy or default_policy(self.families)
+        return self.options.get("policy") or default_policy(self.families)
 
     @_made_once
     def recorder(self) -> "Recorder":
         """Appends facts to the journal."""
         from tooltrail.journal.recorder import Recorder  # noqa: PLC0415  see `families`
 
+        level: Acknowledge = "store" if self.database.is_server else "journal"
         return Recorder(
             self.spool,
             policy=self.policy,
             families=self.families,
-            acknowledge=self.settings.acknowledge,
-            strict=self.settings.strict,
+            acknowledge=self.options.get("acknowledge") or level,
+            strict=self.options.get("strict", False),
             ingestion=self._background,
-            free_bytes=self.settings.free_bytes,
+            free_bytes=self.options.get("free_bytes"),
         )
 
     @property
@@ -129,7 +129,7 @@ class Store:
             SchemaMismatchError: the store has another schema revision than this program.
             DamageError, UnavailableError: the database cannot be read.
         """
-        if self.settings.creates:
+        if self._creates:
             self._create_if_missing()
         with self.database.read() as connection:
             check_revision(connection)
@@ -137,14 +137,10 @@ class Store:
 
     @property
     def archive(self) -> "ArtifactArchive":
-        """The artifacts, at their current root: `relocate` may have moved them.
-
-        Raises:
-            TooltrailError: see `info`.
-        """
+        """The artifacts, at their current root: `relocate` may move them. Raises like `info`."""
         from tooltrail.artifacts import ArtifactArchive, defer_sink  # noqa: PLC0415  see `families`
 
-        info, named = self.info, self.settings.artifacts
+        info, named = self.info, self.options.get("artifacts")
         root = info.artifact_root if named is None else named_root(named)
         where = (resolve_root(self.database.target, root), mark_path(info.id))
         if self._archive is None:
@@ -156,13 +152,10 @@ class Store:
 
     @property
     def reader(self) -> "Reader":
-        """Reads the store.
+        """Reads the store; raises like `info`.
 
         Every fact that was acknowledged on this host before is ingested first. If the database
         cannot be written, the reader returns what is there, and `lag` says why the rest is missing.
-
-        Raises:
-            TooltrailError: see `info`.
         """
         from tooltrail.store.read.reader import Reader  # noqa: PLC0415  recorders do not read
 
@@ -194,11 +187,8 @@ class Store:
     def ingest(self) -> "Ingested":
         """Move every fact that was appended before this call into the database.
 
-        Also ends calls whose program died, and publishes artifacts that wait for the sink.
-
-        Raises:
-            UnavailableError: the database or the spool cannot be used now.
-            TooltrailError: see `info`.
+        Also ends calls whose program died, and publishes artifacts that wait for the sink. Raises
+        like `info`; `UnavailableError` if the spool cannot be used now, too.
         """
         return self._ingest(thoroughly=True)
 
@@ -226,7 +216,7 @@ class Store:
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
         from tooltrail.store.search.filling import (  # noqa: PLC0415  see `families`
             LEAST_ENTRIES,
-            try_to_fill_index,
+            fill_index,
         )
 
         return Ingester(
@@ -235,9 +225,7 @@ class Store:
             self.spool,
             self.families,
             lambda: self.archive,
-            follow=lambda: try_to_fill_index(
-                self.database, lambda: self.archive, least=LEAST_ENTRIES
-            ),
+            follow=lambda: fill_index(self.database, lambda: self.archive, least=LEAST_ENTRIES),
         )
 
     def _ingest(self, *, thoroughly: bool) -> "Ingested":
@@ -263,7 +251,7 @@ class Store:
         from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
         with suppress(StoreExistsError):  # another process created it first
-            create(target, remembered_root(target, self.settings.artifacts))
+            create(target, remembered_root(target, self.options.get("artifacts")))
 
     def __enter__(self) -> Self:
         return self

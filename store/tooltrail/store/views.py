@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tooltrail.records.agent_runs import LegFact
     from tooltrail.records.conversations import ToolDefinition
     from tooltrail.records.digests import Digest
+    from tooltrail.records.facts import OmissionFact, RedactionFact, SourceFact
     from tooltrail.records.states import InvocationState
 
 T = TypeVar("T")
@@ -50,7 +51,6 @@ class SessionView:
 
     Attributes:
         parent_id: the session that started it.
-        agent: name of the agent of the session.
         environment: canonical JSON of host, user, folder and program; see `environment_json`.
         closed_at: None while the session is open.
         open_count: invocations that have not ended.
@@ -169,44 +169,11 @@ class ReceiptView:
 
 
 @dataclass(frozen=True, slots=True)
-class OmissionView:
-    """One stage kept `after` of `before` units of a field; see `tooltrail.records.Omission`."""
-
-    stage: str
-    field: str
-    unit: str
-    before: int
-    after: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class SourceView:
-    """Where an importer found a call: format and file, and the line by offset and digest."""
-
-    format: str
-    file: str
-    offset: int
-    digest: Digest
-
-
-@dataclass(frozen=True, slots=True)
-class RedactionView:
-    """`count` secrets of a field were replaced; see `tooltrail.records.facts.RedactionFact`."""
-
-    field: str
-    rule: str
-    count: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
 class InvocationDetail:
     """One invocation with all of its surfaces, which are None while the invocation is open.
 
     Attributes:
         arguments: the arguments, byte for byte as the model sent them.
-        policy_digest: digest of the budgets.
         complete_json: the complete output without its bytes. None, and no streams, if outputs were
             not read, as for a transcript.
         artifacts: role and path of each artifact of the canonical result, by index.
@@ -236,14 +203,14 @@ class InvocationDetail:
     canonical_json: str | None = None
     artifacts: tuple[tuple[str, str], ...] = ()
     receipt: ReceiptView | None = None
-    omissions: tuple[OmissionView, ...] = ()
+    omissions: tuple[OmissionFact, ...] = ()
     message_id: UUID | None = None
     position: int | None = None
     ended_at_seq: int | None = field(default=None, compare=False)
     damage: str | None = None
     erased: tuple[Erasure, ...] = ()
-    source: SourceView | None = None
-    redacted: tuple[RedactionView, ...] = ()
+    source: SourceFact | None = None
+    redacted: tuple[RedactionFact, ...] = ()
     extras: str | None = None
     environment: str | None = field(default=None, compare=False)
 

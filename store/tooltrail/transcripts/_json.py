@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from tooltrail.store.views import InvocationDetail, MessageView
@@ -118,7 +117,7 @@ def _call(detail: InvocationDetail, compacted: str | None) -> dict[str, Any]:
         "receipt": receipt.text if receipt is not None and compacted is None else None,
         "receipt_digest": None if receipt is None else receipt.digest,
         "compacted": compacted,
-        **({"redacted": [asdict(one) for one in detail.redacted]} if detail.redacted else {}),
+        **({"redacted": [vars(one) for one in detail.redacted]} if detail.redacted else {}),
     }
 
 

@@ -8,7 +8,7 @@ from tests.support.call_facts import changed, ended, message, moment, next_id, s
 from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import Entry, Frame, read_journal
-from tooltrail.journal.reading import Cursor
+from tooltrail.journal.frames import Cursor
 from tooltrail.records import DamageError
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import SessionOpened

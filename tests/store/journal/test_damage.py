@@ -20,8 +20,7 @@ from tests.support.journals import (
 
 from tooltrail.journal import Cursor, Frame, Gap, JournalLog
 from tooltrail.journal.ends import HINT_NAME
-from tooltrail.journal.frames import HEADER_SIZE
-from tooltrail.journal.segments import FRAMES_FROM
+from tooltrail.journal.frames import FRAMES_FROM, HEADER_SIZE
 from tooltrail.records.errors import InvalidRecordError
 
 COUNT = 24

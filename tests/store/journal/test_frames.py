@@ -13,6 +13,7 @@ from tooltrail.journal.frames import (
     HEADER_SIZE,
     MAX_FRAME_BYTES,
     BrokenFrameError,
+    Cursor,
     link,
     pack_frame,
     read_header,
@@ -41,9 +42,7 @@ def packed(fact: bytes = FACT, bodies: tuple[bytes, ...] = (b"one", b"")) -> byt
     st.binary(max_size=50),
 )
 def test_a_frame_comes_back_as_it_was_packed(fact: bytes, bodies: list[bytes], rest: bytes) -> None:
-    frame = unpack_frame(
-        packed(fact, tuple(bodies)) + rest, segment=3, offset=76, previous_hash=FIRST_HASH
-    )
+    frame = unpack_frame(packed(fact, tuple(bodies)) + rest, Cursor(3))
     assert (frame.index, frame.segment, frame.offset, frame.durable_to) == (7, 3, 76, 4_000)
     assert frame.end == 76 + len(packed(fact, tuple(bodies)))
     assert frame.fact_json == fact
@@ -57,7 +56,7 @@ def test_every_flipped_bit_of_a_frame_is_noticed() -> None:
         altered = bytearray(frame)
         altered[place // 8] ^= 1 << place % 8
         with pytest.raises(BrokenFrameError):
-            unpack_frame(bytes(altered), segment=1, offset=76, previous_hash=FIRST_HASH)
+            unpack_frame(bytes(altered), Cursor())
 
 
 def test_every_cut_of_a_frame_is_noticed() -> None:
@@ -65,7 +64,7 @@ def test_every_cut_of_a_frame_is_noticed() -> None:
     for size in range(len(frame)):
         for rest in (b"", bytes(len(frame) - size)):
             with pytest.raises(BrokenFrameError):
-                unpack_frame(frame[:size] + rest, segment=1, offset=76, previous_hash=FIRST_HASH)
+                unpack_frame(frame[:size] + rest, Cursor())
 
 
 def test_a_frame_has_the_layout_that_its_module_documents() -> None:
@@ -83,7 +82,7 @@ def test_a_frame_has_the_layout_that_its_module_documents() -> None:
 
 
 def test_a_frame_on_another_chain_is_not_linked() -> None:
-    frame = unpack_frame(packed(), segment=1, offset=76, previous_hash=bytes(31) + b"\1")
+    frame = unpack_frame(packed(), Cursor(hash=bytes(31) + b"\1"))
     assert not frame.is_linked
 
 

@@ -35,7 +35,8 @@ import tooltrail.journal
 import tooltrail.records.errors
 from tooltrail.journal import FIRST_HASH, Cursor, JournalLog, read_journal_id
 from tooltrail.journal.ends import HINT_NAME
-from tooltrail.journal.segments import FIRST_ROOM_BYTES, FRAMES_FROM
+from tooltrail.journal.frames import FRAMES_FROM
+from tooltrail.journal.segments import FIRST_ROOM_BYTES
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 
@@ -153,7 +154,7 @@ def test_eight_processes_append_each_fact_once_while_segments_are_sealed(
         seen += labels(tmp_path, cursor)[: len(frames)]
         if frames:
             last = frames[-1]
-            cursor = Cursor(last.segment, last.end, last.index + 1, last.hash)
+            cursor = last.cursor
     seen += labels(tmp_path, cursor)
     assert seen == check_whole(tmp_path)
     check_acknowledged(tmp_path, [(f"p{name}", n) for name in range(8) for n in range(60)])

@@ -24,7 +24,6 @@ from tooltrail.journal import (
     Frame,
     Gap,
     JournalLog,
-    cursor_behind,
     delete_segments,
     has_frames,
     read_journal,
@@ -51,7 +50,7 @@ def test_reading_resumes_behind_every_frame(
     filled(tmp_path, 20)
     frames = read_all(tmp_path)[0]
     for number, frame in enumerate(frames):
-        cursor = cursor_behind(frame)
+        cursor = frame.cursor
         found, gaps = read_all(tmp_path, cursor)
         assert gaps == []
         assert [one.hash for one in found] == [one.hash for one in frames[number + 1 :]]
@@ -70,7 +69,7 @@ def test_reading_resumes_behind_every_gap(tmp_path: Path, monkeypatch: pytest.Mo
     items = list(read_journal(tmp_path, Cursor()))
     assert sum(isinstance(item, Gap) for item in items) == 3
     for number, item in enumerate(items):
-        rest = list(read_journal(tmp_path, cursor_behind(item)))
+        rest = list(read_journal(tmp_path, item.cursor))
         assert [_place(one) for one in rest] == [_place(one) for one in items[number + 1 :]]
 
 
@@ -107,7 +106,7 @@ def test_threads_read_beside_threads_that_append_and_see_no_gap(
             for item in read_journal(tmp_path, cursor):
                 assert isinstance(item, Frame), item
                 found.append(label(item))
-                cursor = cursor_behind(item)
+                cursor = item.cursor
 
     readers = [threading.Thread(target=follow, args=(found,)) for found in seen]
     writers = [
@@ -135,7 +134,7 @@ def test_frames_wait_until_the_cursor_is_behind_them(
         assert not has_frames(tmp_path, cursor)
         record(journal, "p", [number])
         assert has_frames(tmp_path, cursor)
-        cursor = cursor_behind(read_all(tmp_path)[0][-1])
+        cursor = read_all(tmp_path)[0][-1].cursor
     assert len(segment_files(tmp_path)) > 2
 
 
@@ -143,7 +142,7 @@ def test_a_block_of_zeros_hides_no_frames_that_wait(tmp_path: Path) -> None:
     filled(tmp_path, 30)
     frames = read_all(tmp_path)[0]
     write_at(segment_files(tmp_path)[0], frames[2].offset, bytes(4_096))
-    cursor = cursor_behind(frames[1])
+    cursor = frames[1].cursor
     assert has_frames(tmp_path, cursor)
     assert read_all(tmp_path, cursor)[0][-1].index == 29
 
@@ -200,7 +199,7 @@ def test_an_ingester_that_deletes_what_it_read_disturbs_no_writer(
         for item in read_journal(tmp_path, cursor):
             assert isinstance(item, Frame), item
             found.append(label(item))
-            cursor = cursor_behind(item)
+            cursor = item.cursor
         sync_segment(tmp_path, cursor.segment)
         delete_segments(tmp_path, before=cursor.segment)
     for thread in writers:

@@ -9,8 +9,15 @@ from uuid import UUID
 import pytest
 
 from tooltrail.journal import segments
-from tooltrail.journal.frames import FIRST_HASH, find_acknowledged, link, pack_frame
-from tooltrail.journal.segments import FRAMES_FROM, SegmentHead, segment_path
+from tooltrail.journal.frames import (
+    FIRST_HASH,
+    FRAMES_FROM,
+    Cursor,
+    find_acknowledged,
+    link,
+    pack_frame,
+)
+from tooltrail.journal.segments import SegmentHead, segment_path
 from tooltrail.records.errors import DamageError
 
 HEAD = SegmentHead(UUID(int=5), 12, 345, bytes(range(32)))
@@ -100,11 +107,11 @@ def test_a_frame_is_proven_acknowledged_by_one_that_was_written_after_its_sync()
     offset = 1_000
     for durable_to, is_proof in ((0, False), (offset, False), (offset + 1, True)):
         data = bytes(broken) + frame(4, durable_to=durable_to)
-        found = find_acknowledged(data, offset, index=3, stamp=9)
+        found = find_acknowledged(data, Cursor(1, offset, 3), stamp=9)
         assert (found is not None) == is_proof
         if found is not None:
             assert (found.index, found.offset) == (4, offset + len(broken))
-        assert find_acknowledged(data, offset, index=3, stamp=9, is_sealed=True)
+        assert find_acknowledged(data, Cursor(1, offset, 3), stamp=9, is_sealed=True)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +125,8 @@ def test_bytes_of_a_body_are_never_taken_for_a_frame(hidden: bytes) -> None:
     broken = bytearray(frame(3, body=b"x" + hidden + b"y"))
     broken[9] ^= 1
     behind = frame(4, durable_to=5_000)
-    assert find_acknowledged(bytes(broken), 1_000, index=3, stamp=9) is None
-    found = find_acknowledged(bytes(broken) + behind, 1_000, index=3, stamp=9)
+    assert find_acknowledged(bytes(broken), Cursor(1, 1_000, 3), stamp=9) is None
+    found = find_acknowledged(bytes(broken) + behind, Cursor(1, 1_000, 3), stamp=9)
     assert found is not None
     assert found.index == 4
 

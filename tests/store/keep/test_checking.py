@@ -7,13 +7,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.evidence import check_database
 from tests.support.keeping import ingested, rows
 
 from tooltrail.records import SchemaMismatchError, StoreNotFoundError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import PostgresTarget, parse_target
-from tooltrail.store.keep.checking import check_database, iter_problems
+from tooltrail.store.keep.checking import iter_problems
 from tooltrail.store.store import Store
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.support.effort import times
 from tests.support.empty_databases import empty_database
+from tests.support.evidence import check_database
 from tests.support.keeping import check, ingested
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.threads import at_once
@@ -15,7 +16,6 @@ from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records import SchemaMismatchError, StoreNotFoundError
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.info import read_revision
-from tooltrail.store.keep.checking import check_database
 from tooltrail.store.keep.upgrading import migrate, upgrade_store
 from tooltrail.store.locking import ingest_lock
 from tooltrail.store.opening import store_revision

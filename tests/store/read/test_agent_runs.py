@@ -94,8 +94,6 @@ def test_legs_are_asked_for_by_agent_and_time(
     at = [leg.started_at for leg in iter_legs(store.reader)]
     later = [leg.session_id for leg in iter_legs(store.reader, since=at[3])]
     assert later == names[3:]
-    earlier = [leg.session_id for leg in iter_legs(store.reader, until=at[3])]
-    assert earlier == names[:3]
     assert list(iter_legs(store.reader, since=datetime.now(UTC) + timedelta(days=1))) == []
 
 
@@ -119,10 +117,9 @@ def test_accepted_values_are_given_whole(store: Store) -> None:
     large = {"text": "x" * 300_000, "n": None}
     record_leg(store, values=[({"a": 1}, (MISSING,)), (large, ())])
     record_leg(store, agent=version("tester"), values=[({"b": 2}, ())])
-    [accepted] = iter_accepted_values(store.reader, "researcher")
-    assert accepted.value == large
-    assert accepted.schema_digest == SCHEMA
-    assert [one.value for one in iter_accepted_values(store.reader, "tester")] == [{"b": 2}]
+    [(_, accepted)] = iter_accepted_values(store.reader, "researcher")
+    assert accepted == large
+    assert [value for _, value in iter_accepted_values(store.reader, "tester")] == [{"b": 2}]
 
 
 def test_a_leg_of_another_version_of_its_agent_is_refused(store: Store) -> None:

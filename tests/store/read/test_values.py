@@ -42,7 +42,6 @@ def test_distinct_values_are_those_of_the_column(filled: StoreParts) -> None:
             assert all(has_value(connection, kind, value) for value in known)
             assert not has_value(connection, kind, "no such value")
         assert set(distinct_values(connection, "tools")) == set(TOOLS)
-        assert len(distinct_values(connection, "tools", limit=2)) == 2
 
 
 def test_the_nearest_values_ignore_case_and_cannot_steer_a_terminal(filled: StoreParts) -> None:

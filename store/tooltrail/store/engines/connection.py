@@ -58,8 +58,6 @@ class Connection:
     `translated_errors`.
 
     Attributes:
-        target: the database.
-        is_sqlite: whether the database is SQLite.
         driver: the driver's connection.
     """
 
@@ -129,7 +127,7 @@ class Connection:
         if not rows:
             return
         if self.is_sqlite:
-            self._execute_many(table, rows, "INSERT INTO")
+            self._execute_many(table, rows)
             return
         columns = ", ".join(f'"{name}"' for name in rows[0])
         with (
@@ -141,12 +139,8 @@ class Connection:
 
     def insert_once(self, table: str, rows: Sequence[Row]) -> None:
         """Insert rows unless the table has them: for rows that many facts name."""
-        if not rows:
-            return
-        if self.is_sqlite:
-            self._execute_many(table, rows, "INSERT OR IGNORE INTO")
-        else:
-            self._execute_many(table, rows, "INSERT INTO", " ON CONFLICT DO NOTHING")
+        if rows:
+            self._execute_many(table, rows, " ON CONFLICT DO NOTHING")
 
     def has_table(self, name: str) -> bool:
         """Whether the current schema has a table of this name."""
@@ -169,13 +163,13 @@ class Connection:
     def _marked(self, sql: str) -> str:
         return sql if self.is_sqlite else sql.replace("%", "%%").replace("?", "%s")
 
-    def _execute_many(self, table: str, rows: Sequence[Row], verb: str, behind: str = "") -> None:
-        names = (verb, table, *rows[0])
+    def _execute_many(self, table: str, rows: Sequence[Row], behind: str = "") -> None:
+        names = (behind, table, *rows[0])
         found = self._statements.get(names)
         if found is None:
             columns = ", ".join(f'"{name}"' for name in rows[0])
             marks = ", ".join("?" * len(rows[0]))
-            sql = f"{verb} {table} ({columns}) VALUES ({marks}){behind}"
+            sql = f"INSERT INTO {table} ({columns}) VALUES ({marks}){behind}"  # noqa: S608  ours
             found = self._statements[names] = (self._marked(sql), _values_of(tuple(rows[0])))
         sql, values_of = found
         with translated_errors(self.target):

@@ -31,6 +31,7 @@ class Database:
     """A database. Does not connect before the first transaction.
 
     Safe to share between threads. A forked child cannot use it: the child opens the store again.
+    Every transaction raises the errors of `translated_errors`.
 
     Attributes:
         target: the file or the server.
@@ -48,22 +49,13 @@ class Database:
 
     @contextmanager
     def write(self) -> Generator[Connection]:
-        """One transaction. It is committed at the end of the block, or rolled back on an error.
-
-        Raises:
-            UnavailableError, DamageError, InvalidRecordError: see `translated_errors`.
-        """
+        """One transaction. It is committed at the end of the block, or rolled back on an error."""
         with self._transaction(_WRITE, "COMMIT") as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Generator[Connection]:
-        """One read-only snapshot of the database.
-
-        Raises:
-            UnavailableError, DamageError: see `translated_errors`. A stored value that cannot be
-                read is damage, too.
-        """
+        """One read-only snapshot of the database. A stored value that cannot be read is damage."""
         with damage_if_unreadable(self.target), self.snapshot() as connection:
             yield connection
 
@@ -155,11 +147,7 @@ class Database:
 
 
 def ensure_wal(database: Database) -> None:
-    """Put an SQLite file into WAL mode, which lasts. Does nothing for a server.
-
-    Raises:
-        UnavailableError: the file cannot be written.
-    """
+    """Put an SQLite file into WAL mode, which lasts. Does nothing for a server."""
     if not database.is_server:
         deadline = time.monotonic() + sqlite.BUSY_TIMEOUT_S
         with database.autocommit() as connection:

@@ -108,9 +108,6 @@ def damage_if_unreadable(target: Target) -> Generator[None]:
     """Turn errors about a stored value, such as an invalid time, into `DamageError`.
 
     For blocks that only read.
-
-    Raises:
-        DamageError: a stored value does not have the type of its column.
     """
     try:
         yield

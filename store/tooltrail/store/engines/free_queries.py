@@ -38,9 +38,8 @@ _OF_QUERY: Final = ("0A", "21", "22", "25", "34", "42", "54")
 def read_only_rows(target: Target, query: str) -> Generator[Rows]:
     """Yield the names of the columns, and the rows as they arrive, from one snapshot.
 
-    Raises:
-        InvalidRecordError: the text is no query, or is wrong, or does more than read.
-        UnavailableError, DamageError: see `translated_errors`; the server took too long.
+    Raises `InvalidRecordError` if the text is no query, or is wrong, or does more than read; and
+    the errors of `translated_errors`, also if the server took too long.
     """
     if isinstance(target, SqliteTarget):
         opened = _of_sqlite(target, query)

@@ -25,13 +25,7 @@ def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
     """Open a connection to an existing file, with all settings.
 
     Commits survive the end of the program; `make_durable` makes them survive a power cut.
-
-    Args:
-        path: the file.
-        is_migration: whether tables are rebuilt, which must not delete child rows.
-
-    Raises:
-        sqlite3.Error: SQLite cannot open the file.
+    With `is_migration`, tables are rebuilt, which must not delete child rows.
     """
     connection = sqlite3.connect(
         _uri(path),

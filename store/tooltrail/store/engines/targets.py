@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from tooltrail.records.errors import InvalidRecordError, UnavailableError
+from tooltrail.records.errors import InvalidRecordError, unavailable_if_failing
 from tooltrail.records.frozen import Frozen
 
 SQLITE_HEADER: Final = b"SQLite format 3\0"
@@ -89,8 +89,7 @@ def parse_target(database: str | Path) -> Target:
 def absolute_path(name: str | Path) -> Path:
     """An absolute path, with `~` and `~user` replaced.
 
-    Raises:
-        InvalidRecordError: the user does not exist, or has no home folder.
+    Raises `InvalidRecordError` if the user does not exist, or has no home folder.
     """
     try:
         return Path(name).expanduser().absolute()
@@ -108,14 +107,12 @@ def is_there(target: Target) -> bool:
     if not isinstance(target, SqliteTarget):
         return True
     path = target.path
-    try:
+    with unavailable_if_failing(f"database {path} cannot be opened"):
         if path.is_dir():
             raise InvalidRecordError(f"{path} is a folder; a database is a file")
         is_found = path.exists()
         if is_found and not path.is_file():
             raise InvalidRecordError(f"{path} is not a regular file; a database is one")
-    except OSError as error:
-        raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
     return is_found
 
 

@@ -21,12 +21,11 @@ _LONGEST_PAUSE_S: Final = 5.0
 _FORK_GATE: Final = threading.RLock()
 """Held while a thread is inside a database driver: a fork must not interrupt the driver."""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_FORK_GATE.acquire,
-        after_in_parent=_FORK_GATE.release,
-        after_in_child=_FORK_GATE.release,
-    )
+os.register_at_fork(
+    before=_FORK_GATE.acquire,
+    after_in_parent=_FORK_GATE.release,
+    after_in_child=_FORK_GATE.release,
+)
 
 
 class BackgroundIngester:
@@ -67,12 +66,8 @@ class BackgroundIngester:
     def wait(self, positions: Sequence[Position]) -> None:
         """Return when facts are committed in the database and their artifacts are in the sink.
 
-        Args:
-            positions: positions of the facts, in order.
-
-        Raises:
-            UnavailableError: the database or the sink cannot be used, or the time is over.
-            InvalidRecordError: one of the facts was rejected.
+        `positions` are those of the facts, in order. Raises `InvalidRecordError` if a fact was
+        rejected.
         """
         if self._is_in_child():
             raise UnavailableError("a forked child has no ingester; the facts are in the journal")

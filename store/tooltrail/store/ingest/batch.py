@@ -83,19 +83,11 @@ def write_batch(
     items: Sequence[Item],
     bodies: Mapping[Digest, bytes] | None = None,
 ) -> int:
-    """Write the rows of a batch in the transaction of a connection.
+    """Write the rows of a batch: frames and gaps, in order.
 
-    Args:
-        connection: the connection.
-        journal_key: key of the journal.
-        items: frames and gaps, in order.
-        bodies: further bodies to store, which do not travel with a fact of the batch.
-
-    Returns:
-        The number of facts that could not be applied, including damaged places.
-
-    Raises:
-        InvalidRecordError: the database refuses the batch.
+    `bodies` has further bodies, which do not travel with a fact of the batch. Returns the number of
+    facts that could not be applied, including damaged places. Raises `InvalidRecordError` if the
+    database refuses the batch.
     """
     facts = [(one.fact, one.bodies) for one in items if one.fact is not None]
     batch = _Batch(connection, load_known(connection, facts), journal_key)
@@ -368,8 +360,7 @@ class _Batch:
     def _keep(self, bodies: rows.Bodies, *digests: Digest | None, is_needed: bool = True) -> None:
         """Store bodies of a fact, all or none.
 
-        Raises:
-            InvalidRecordError: a needed body neither travels with the fact nor is stored.
+        Raises `InvalidRecordError` if a needed body neither travels with the fact nor is stored.
         """
         named = [one for one in digests if one is not None]
         stored = (bodies, self.bodies, self._known.bodies)
@@ -379,11 +370,7 @@ class _Batch:
         self.bodies.update((one, bodies[one]) for one in named if one in bodies)
 
     def _refuse_other(self, what: str, subject: UUID, stored: Entry, entry: Entry) -> None:
-        """Check that two facts with one id agree.
-
-        Raises:
-            InvalidRecordError: the facts differ.
-        """
+        """Raise `InvalidRecordError` if two facts with one id differ."""
         differing = differing_members(self._fact_at(stored), self._fact_at(entry))
         if differing:
             raise InvalidRecordError(

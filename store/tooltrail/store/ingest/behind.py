@@ -35,12 +35,7 @@ _OPEN: Final = (
 
 
 def what_is_behind(connection: Connection, spool: Path) -> Behind | None:
-    """What waits to be ingested: facts, or else the end of a call whose program died.
-
-    Raises:
-        DamageError: the heads of all segments are damaged.
-        UnavailableError: the database or the journal cannot be read.
-    """
+    """What waits to be ingested: facts, or else the end of a call whose program died."""
     folder = spool / JOURNAL_FOLDER
     journal = read_journal_id(folder)
     if journal is None:
@@ -65,8 +60,7 @@ def find_cursor(connection: Connection, journal: UUID) -> tuple[int | None, Curs
 def cursor_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Cursor:
     """The cursor in the columns `CURSOR` of the row of a journal.
 
-    Raises:
-        DamageError: a column holds an impossible value.
+    Raises `DamageError` if a column holds an impossible value.
     """
     for name, value in zip(CURSOR.split(", "), row, strict=True):
         if not isinstance(value, _KINDS.get(name, int)):
@@ -92,11 +86,7 @@ def find_open(connection: Connection, journal_key: int) -> "Iterator[CallStarted
 
 
 def find_dead(connection: Connection, spool: Path, journal_key: int) -> dict[UUID, str]:
-    """The owner locks of the open calls and answers whose program is dead, by id.
-
-    Raises:
-        UnavailableError: the database or an owner lock cannot be read.
-    """
+    """The owner locks of the open calls and answers whose program is dead, by id."""
     found = list(find_open(connection, journal_key))
     owners = {one.id: one.owner for one in found if one.owner is not None}
     dead = {one for one in {*owners.values()} if not is_alive(spool, one)}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from tooltrail.journal import Cursor, Frame, Gap, cursor_behind, read_journal
+from tooltrail.journal import Cursor, Frame, Gap, read_journal
 from tooltrail.journal.clock import now
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records.errors import UnavailableError
@@ -36,11 +36,9 @@ class Place:
 
     Attributes:
         key: key of the row of the journal; 0 before the first commit.
-        journal: id of the journal.
         branch_of: id of the journal from which this one branched off.
         cursor: cursor behind the last ingested frame.
         frame_offset: offset of that frame; None if unknown.
-        entry_count: number of ledger entries.
         notice: problem of the journal to report with the next commit.
         is_cut: whether the journal lacks ingested frames, and has no new ones.
     """
@@ -56,12 +54,7 @@ class Place:
 
 
 def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
-    """How far the journal in a folder is ingested.
-
-    Raises:
-        DamageError: a row of the journal is damaged.
-        UnavailableError: the journal cannot be read.
-    """
+    """How far the journal in a folder is ingested."""
     rows = connection.query(
         f"SELECT key, id, {CURSOR} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
         (connection.uuid(journal), connection.uuid(journal)),
@@ -78,11 +71,7 @@ def move_place(
 ) -> Place:
     """Move the row of a journal behind some frames and gaps. Creates a missing row; locks the row.
 
-    Returns:
-        The new place.
-
-    Raises:
-        CursorMovedError: the row is no longer at `place`.
+    Returns the new place. Raises `CursorMovedError` if the row is no longer at `place`.
     """
     name, at, old = connection.uuid(place.journal), connection.moment(now()), place.cursor
     if not place.key:
@@ -101,7 +90,7 @@ def move_place(
         connection.insert_once("journals", [row])
     cursor, frame_offset = old, place.frame_offset
     if items:
-        cursor = cursor_behind(items[-1])
+        cursor = items[-1].cursor
         frame_offset = items[-1].offset if isinstance(items[-1], Frame) else None
     count = place.entry_count + sum(isinstance(one, Frame) for one in items)
     moved = connection.execute(
@@ -143,7 +132,7 @@ def _is_in(folder: Path, place: Place) -> bool:
         return True
     before = Cursor(place.cursor.segment, place.frame_offset, place.cursor.index - 1, None)
     frame = next(read_journal(folder, before), None)
-    return isinstance(frame, Frame) and cursor_behind(frame) == place.cursor
+    return isinstance(frame, Frame) and frame.cursor == place.cursor
 
 
 def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Place]) -> Place:

@@ -1,9 +1,10 @@
 """Makes commits survive a power cut, before the journal deletes its copy of the facts."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from tooltrail.artifacts import sync_file
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import unavailable_if_failing
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
 
@@ -12,9 +13,6 @@ def make_durable(database: Database) -> None:
     """Wait until every committed transaction survives a power cut.
 
     Commits of the ingester do not wait for the disk, since the journal still has their facts.
-
-    Raises:
-        UnavailableError: the disk or the server failed.
     """
     if isinstance(database.target, SqliteTarget):
         path = database.target.path
@@ -31,14 +29,6 @@ def make_durable(database: Database) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make a file, or the names in a folder, survive a power cut, if the path exists.
-
-    Raises:
-        UnavailableError: the disk failed.
-    """
-    try:
+    """Make a file, or the names in a folder, survive a power cut, if the path exists."""
+    with unavailable_if_failing(f"{path} cannot be synced"), suppress(FileNotFoundError):
         sync_file(path)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise UnavailableError(f"{path} cannot be synced: {error.strerror}") from error

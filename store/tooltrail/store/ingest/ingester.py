@@ -9,6 +9,7 @@ work in parallel.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from operator import add
 from pathlib import Path
@@ -31,7 +32,7 @@ from tooltrail.journal import (
     sync_segment,
 )
 from tooltrail.journal.segments import JOURNAL_FOLDER, segment_numbers
-from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableError
+from tooltrail.records import FamilyRegistry, InvalidRecordError, TooltrailError, UnavailableError
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, MessageAdded
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.batch import write_batch
@@ -80,12 +81,11 @@ class Ingester:
     """Ingests the journal of one spool. Safe to share between threads and processes.
 
     Args:
-        database: the database for the rows.
-        archive: the archive for the artifacts.
         spool: the folder with the journal and the captured streams.
         families: the tool families, for calls whose fact does not say what was shown.
         prepare: called under the ingest lock before facts are read.
-        follow: called after facts were ingested, to fill what is derived from them.
+        follow: called after facts were ingested, to fill what is derived from them. An error of it
+            is ignored: a reader does without.
     """
 
     def __init__(
@@ -115,18 +115,11 @@ class Ingester:
         """Move every fact that was appended before this call into the database.
 
         Also ends calls and answers whose program died, and publishes artifacts that wait for the
-        sink. Does nothing if nothing was appended since the last run of this ingester. While
-        another ingester works on the journal, this one only waits until the other one has
-        committed these facts.
+        sink. Does nothing if nothing was appended since the last run of this ingester, unless it
+        works `thoroughly`. While another ingester works on the journal, this one only waits until
+        the other one has committed these facts. After an error, earlier commits of this run stay.
 
-        Args:
-            thoroughly: whether to check for dead programs and waiting artifacts in any case.
-            on_progress: called after each batch with the number of facts that this run ingested.
-
-        Raises:
-            UnavailableError: the database, the spool or a spooled stream cannot be used now.
-                Earlier commits of this run stay.
-            DamageError: the database is damaged, or no segment of the journal has a head.
+        `on_progress` is called after each batch with the number of facts that this run ingested.
         """
         cursor = self._cursor
         is_idle = cursor is not None and not thoroughly and not has_frames(self._folder, cursor)
@@ -162,7 +155,8 @@ class Ingester:
             done += Ingested(published_count=published_count)
             if is_first or thoroughly:
                 self._publisher.remove_folders(place.key)
-            self._follow()
+            with suppress(TooltrailError):
+                self._follow()
         return done
 
     def is_past(self, position: Position) -> bool:
@@ -175,7 +169,7 @@ class Ingester:
 
         Raises:
             InvalidRecordError: one of the facts was rejected.
-            UnavailableError: output waits for the sink, or the database cannot be read.
+            UnavailableError: output waits for the sink.
         """
         journal = read_journal_id(self._folder)
         if journal is None:
@@ -251,7 +245,7 @@ class Ingester:
             InvalidRecordError: the database refuses the batch, or a spooled stream is missing.
             CursorMovedError: another transaction moved the cursor.
         """
-        published = self._publisher.publish(
+        stored, waiting = self._publisher.publish(
             artifact
             for one in items
             if one.outcome is not None and one.problem is None
@@ -260,24 +254,20 @@ class Ingester:
         for segment in {one.source.segment for one in items}:
             # After a power cut, the cursor must never be ahead of the journal.
             sync_segment(self._folder, segment)
-        unsent = {
-            stream.digest: content
-            for stream, content, _ in published.waiting
-            if content is not None
-        }
+        unsent = {one.stream.digest: one.content for one in waiting if one.content is not None}
         notices = []
         if place.notice is not None:
             notices = [read_item(Gap(*WHOLE_JOURNAL, b"", place.notice, place.cursor))]
         with self._database.write() as connection:
             moved = move_place(connection, place, [one.source for one in items], self._spool)
             rejected_count = write_batch(connection, moved.key, [*notices, *items], unsent)
-            write_artifacts(connection, moved.key, published)
+            write_artifacts(connection, moved.key, stored, waiting)
             # If the lock was lost, `prune` may have deleted a published artifact.
             self._confirm()
         ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded | MessageAdded)}
         self._publisher.remove_folders(moved.key, ended)
         frame_count = moved.entry_count - place.entry_count
-        return Ingested(frame_count, rejected_count, len(published.waiting)), moved
+        return Ingested(frame_count, rejected_count, len(waiting)), moved
 
     def _end_dead(self, journal: UUID, journal_key: int) -> Ingested:
         """End the calls and answers whose program died."""

@@ -40,7 +40,6 @@ class Session:
     """One session while a batch is applied.
 
     Attributes:
-        key: key of its row.
         opening: entry of its `session.opened`; None until that fact is applied.
         is_closed: whether its `session.closed` was applied.
         next_seq: position of its next entry; 0 until `take_seq` reads it.
@@ -57,10 +56,6 @@ class Call:
     """One invocation while a batch is applied.
 
     Attributes:
-        key: key of its row.
-        session: id of its session.
-        family: family of its result.
-        policy: digest of its policy.
         start: entry of its `call.started`.
         end: entry of its `call.ended`; None until that fact is applied.
     """
@@ -78,8 +73,6 @@ class Known:
     """The stored state of the ids that a batch names.
 
     Attributes:
-        sessions: sessions by id.
-        calls: calls by id.
         messages: the ledger entry of each message, by id.
         bodies: the named bodies that are stored and do not travel with their fact.
         open_answers: ids of the named messages that are still being streamed.

@@ -74,8 +74,6 @@ class Outcome:
         made: digest of the JSON of `shown` if it was made here; else None.
         is_exact: whether the three texts are stored byte for byte.
         streams: each stream, and the offset of its bytes in the receipt, if they are in it.
-        bodies: bytes to store by digest.
-        published: the artifacts to publish.
         verdict: the verdict on a structured output, if this is one.
     """
 
@@ -95,10 +93,8 @@ class Outcome:
 class OutcomeMaker:
     """Makes outcomes with the families of a program. For one thread.
 
-    Args:
-        families: the tool families.
-        read_spooled: returns the record of a spooled stream, with this many bytes of its head and
-            tail; see `Publisher.read_spooled`.
+    `read_spooled` returns the record of a spooled stream, with this many bytes of its head and
+    tail; see `Publisher.read_spooled`. `policies` has the policies of `learn_policy`.
     """
 
     def __init__(
@@ -106,29 +102,21 @@ class OutcomeMaker:
     ) -> None:
         self._families = families
         self._read_spooled = read_spooled
-        self._policies: dict[Digest, Policy] = {}
-
-    def knows_policy(self, digest: Digest) -> bool:
-        """Whether `learn_policy` has this policy."""
-        return digest in self._policies
+        self.policies: dict[Digest, Policy] = {}
 
     def learn_policy(self, digest: Digest, document: bytes) -> None:
-        """Keep a policy for the calls that name it, unless it is known.
+        """Keep a policy for the calls that name it.
 
-        Raises:
-            InvalidRecordError: this program cannot apply the policy.
+        Raises `InvalidRecordError` if this program cannot apply the policy.
         """
-        if digest not in self._policies:
-            self._policies[digest] = stored_policy(document, self._families)
+        self.policies[digest] = stored_policy(document, self._families)
 
     def outcome(
         self, fact: CallEnded, bodies: Mapping[Digest, bytes], family: str, policy: Digest
     ) -> Outcome:
         """The outcome of a call, from its end and the bodies that travel with that fact.
 
-        Raises:
-            InvalidRecordError: a body is missing, or the output does not fit the family.
-            UnavailableError: a spooled stream cannot be read now.
+        Raises `InvalidRecordError` if a body is missing, or the output does not fit the family.
         """
         try:
             document = bodies[fact.output]
@@ -143,10 +131,10 @@ class OutcomeMaker:
                 return _assembled(fact, shown, texts, bodies, attached)
             if fact.source is not None and not document:
                 return _assembled(fact, NOT_RENDERED, (b"", b"", _seen(fact, bodies)), {}, {})
-            if policy not in self._policies:
+            if policy not in self.policies:
                 raise InvalidRecordError(f"policy {policy} is missing or cannot be read")
             named = self._families.named(family)
-            return self._projected(fact, document, bodies, named, self._policies[policy])
+            return self._projected(fact, document, bodies, named, self.policies[policy])
         except KeyError as error:
             raise InvalidRecordError(f"body {error.args[0]} is missing") from error
         except ValidationError as error:
@@ -192,8 +180,7 @@ def read_output(
 ) -> CompleteOutput:
     """The complete output whose canonical JSON names each of its streams by role and digest.
 
-    Raises:
-        InvalidRecordError: the JSON is not an output of this family.
+    Raises `InvalidRecordError` if the JSON is not an output of this family.
     """
     members = decode(document)
     if not isinstance(members, dict):

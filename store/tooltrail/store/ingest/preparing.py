@@ -22,7 +22,6 @@ class Item(NamedTuple):
     """One frame of a batch, read and prepared, or a gap between two.
 
     Attributes:
-        source: the frame or the gap.
         fact: fact of the frame; None if it cannot be read.
         bodies: bodies that travel with the fact, and the empty body.
         outcome: outcome of a `call.ended`, unless the end is stored already.
@@ -37,12 +36,7 @@ class Item(NamedTuple):
 
 
 def prepare(database: Database, maker: OutcomeMaker, sources: Sequence[Frame | Gap]) -> list[Item]:
-    """Prepare the frames of a batch and the gaps between them, in their order.
-
-    Raises:
-        UnavailableError: the database or a spooled stream cannot be read now.
-        DamageError: the database is damaged.
-    """
+    """Prepare the frames of a batch and the gaps between them, in their order."""
     items = [read_item(one) for one in sources]
     ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded)}
     if not ended:
@@ -57,12 +51,11 @@ def prepare(database: Database, maker: OutcomeMaker, sources: Sequence[Frame | G
                 policies[policy] = one.bodies[policy]
     with database.read() as connection:
         starts |= load_calls(connection, ended)
-        wanted = {one.policy for one in starts.values()} - policies.keys()
-        unknown = [one for one in wanted if not maker.knows_policy(one)]
-        policies |= load_bodies(connection, unknown)
-    for digest, document in policies.items():
+        unknown = {one.policy for one in starts.values()} - maker.policies.keys()
+        policies |= load_bodies(connection, unknown - policies.keys())
+    for digest in unknown & policies.keys():
         with suppress(InvalidRecordError):  # calls that need it are rejected, with their bytes
-            maker.learn_policy(digest, document)
+            maker.learn_policy(digest, policies[digest])
     return [_with_outcome(maker, one, starts) for one in items]
 
 

@@ -30,6 +30,7 @@ from tooltrail.artifacts import (
 from tooltrail.journal.clock import now
 from tooltrail.records import DamageError, InvalidRecordError, StreamRecord, UnavailableError
 from tooltrail.records.digests import ALGORITHM, Digest
+from tooltrail.records.errors import unavailable_if_failing
 from tooltrail.records.facts import StreamFact
 from tooltrail.records.policy_documents import first_complaint
 from tooltrail.store.engines.connection import Connection
@@ -49,12 +50,9 @@ _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class PendingArtifact(NamedTuple):
-    """An artifact whose bytes are not in the sink yet.
+    """An artifact whose bytes are not in the sink yet, and the `reason` why it waits.
 
-    Attributes:
-        stream: the stream; if it does not name a file of the spool, `content` has the bytes.
-        content: the bytes in memory; None if they are in the spool.
-        reason: why the artifact waits.
+    If the stream does not name a file of the spool, `content` has the bytes.
     """
 
     stream: StreamFact
@@ -62,26 +60,8 @@ class PendingArtifact(NamedTuple):
     reason: str = ""
 
 
-class Published(NamedTuple):
-    """The artifacts of a batch after the attempt to publish them.
-
-    Attributes:
-        stored: artifacts in the sink.
-        waiting: artifacts that the sink did not accept now.
-    """
-
-    stored: list[StoredArtifact]
-    waiting: list[PendingArtifact]
-
-
 class Publisher:
-    """Publishes the artifacts of one journal from its spool. For one thread.
-
-    Args:
-        database: the database with the rows.
-        archive: the archive for the artifacts.
-        spool: the folder with the captured streams.
-    """
+    """Publishes the artifacts of one journal from its spool. For one thread."""
 
     def __init__(self, database: Database, archive: ArtifactArchive, spool: Path) -> None:
         self._database = database
@@ -92,9 +72,7 @@ class Publisher:
     def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
         """The record of a spooled stream, with `edge_bytes` of its head and its tail.
 
-        Raises:
-            InvalidRecordError: the file is missing, or its bytes differ from the fact.
-            UnavailableError: the file cannot be read now.
+        Raises `InvalidRecordError` if the file is missing, or its bytes differ from the fact.
         """
         path = self._spool / check_path(stream.spooled or "")
         head, tail, size, digest = b"", b"", 0, hashlib.sha256()
@@ -117,38 +95,37 @@ class Publisher:
         rest = min(len(tail), size - len(head))
         return StreamRecord(**stream_members(stream), head=head, tail=tail[len(tail) - rest :])
 
-    def publish(self, artifacts: Iterable[PendingArtifact]) -> Published:
-        """Make artifacts durable in the sink. An artifact that the sink does not accept now waits.
+    def publish(
+        self, artifacts: Iterable[PendingArtifact]
+    ) -> tuple[list[StoredArtifact], list[PendingArtifact]]:
+        """Make artifacts durable in the sink; return the stored ones, and those that wait.
 
-        Raises:
-            InvalidRecordError: a file of the spool is missing, or its path is invalid.
+        An artifact waits if the sink does not accept it now. Raises `InvalidRecordError` if a file
+        of the spool is missing, or its path is invalid.
         """
-        found, sink_error = Published([], []), ""
+        stored, waiting, sink_error = list[StoredArtifact](), list[PendingArtifact](), ""
         by_digest = {one.stream.digest: one for one in artifacts}
         for one in by_digest.values():
             self._file_of(one.stream)
             reason = sink_error
             if not sink_error:
                 try:
-                    found.stored.append(self._send(one))
+                    stored.append(self._send(one))
                     continue
                 except UnavailableError as error:
                     reason = sink_error = str(error)
                 except DamageError as error:
                     # About this artifact only: its damaged object in the sink was not replaced.
                     reason = str(error)
-            found.waiting.append(one._replace(reason=reason))
+            waiting.append(one._replace(reason=reason))
         if by_digest:
             shutil.rmtree(self._spool / _SCRATCH, ignore_errors=True)
-        return found
+        return stored, waiting
 
     def publish_pending(self, journal_key: int, *, at_once: bool = False) -> int:
         """Publish waiting artifacts as far as the sink accepts them, and return their number.
 
         With `at_once`, a sink that was unreachable less than `RETRY_AFTER_S` ago is tried, too.
-
-        Raises:
-            UnavailableError: the database cannot be used now.
         """
         if not at_once and time.monotonic() < self._retry_at:
             return 0
@@ -174,16 +151,9 @@ class Publisher:
         """Remove the folders of ended calls and answers, unless an artifact of them waits.
 
         `ended` limits this to some ids. By default, folders left by a killed ingester go, too.
-
-        Raises:
-            UnavailableError: the database or the spool cannot be used now.
         """
-        try:
+        with unavailable_if_failing(f"spool {self._spool} cannot be read"):
             folders = os.listdir(self._spool)  # noqa: PTH208  names are enough
-        except OSError as error:
-            raise UnavailableError(
-                f"spool {self._spool} cannot be read: {error.strerror}"
-            ) from error
         ids = [UUID(name) for name in folders if _ID.fullmatch(name)]
         if ended is not None:
             ids = [one for one in ids if one in ended]
@@ -224,7 +194,7 @@ class Publisher:
                 content = load_bodies(connection, [stream.digest]).get(stream.digest)
         stored = self._send(PendingArtifact(stream, content))
         with self._database.write() as connection:
-            write_artifacts(connection, journal_key, Published([stored], []))
+            write_artifacts(connection, journal_key, [stored], [])
             connection.execute(
                 "DELETE FROM pending_artifacts WHERE journal_key = ? AND digest = ?",
                 (journal_key, connection.sha(stream.digest)),
@@ -254,7 +224,12 @@ class Publisher:
         return path
 
 
-def write_artifacts(connection: Connection, journal_key: int, published: Published) -> None:
+def write_artifacts(
+    connection: Connection,
+    journal_key: int,
+    stored: Iterable[StoredArtifact],
+    waiting: Iterable[PendingArtifact],
+) -> None:
     """Insert the rows of stored and waiting artifacts, unless they exist."""
     at = connection.moment(now())
     connection.insert_once(
@@ -267,7 +242,7 @@ def write_artifacts(connection: Connection, journal_key: int, published: Publish
                 "line_count": one.line_count,
                 "created_at": at,
             }
-            for one in sorted(published.stored, key=attrgetter("digest"))
+            for one in sorted(stored, key=attrgetter("digest"))
         ],
     )
     connection.insert_once(
@@ -283,7 +258,7 @@ def write_artifacts(connection: Connection, journal_key: int, published: Publish
                 "reason": connection.text(reason),
                 "noticed_at": at,
             }
-            for stream, _, reason in published.waiting
+            for stream, _, reason in waiting
         ],
     )
 

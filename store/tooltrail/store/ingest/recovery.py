@@ -14,10 +14,10 @@ from tooltrail.journal.clock import now
 from tooltrail.records import (
     CompleteOutput,
     InvalidRecordError,
-    UnavailableError,
     error_of_interruption,
 )
 from tooltrail.records.digests import digest_of
+from tooltrail.records.errors import unavailable_if_failing
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, StreamFact
 from tooltrail.records.plain_text import storable
 from tooltrail.records.tool_errors import ErrorKind
@@ -38,11 +38,7 @@ _RECOVERED: Final = ".recovered.zst"
 
 
 def ending_entries(spool: Path, started: CallStarted | AnswerStarted) -> list[Entry]:
-    """The facts that end a call or an answer, with the output that its program left in the spool.
-
-    Raises:
-        UnavailableError: the spool cannot be read or written now.
-    """
+    """The facts that end a call or an answer, with the output that is left in the spool."""
     if isinstance(started, CallStarted):
         return [_interrupted(spool, started, _read_left_output(spool, started))]
     # Most ingesters never read an answer, and need not import the wire formats.
@@ -73,11 +69,11 @@ def _interrupted(spool: Path, started: CallStarted, captured: list[CapturedStrea
 def _bytes_of(captured: CapturedStream) -> bytes:
     if captured.staged is None:
         return captured.record.content or b""
-    try:
-        with open_plain(captured.staged.open("rb")) as stored:
-            return stored.read()
-    except OSError as error:
-        raise UnavailableError(f"{captured.staged} cannot be read: {error.strerror}") from error
+    with (
+        unavailable_if_failing(f"{captured.staged} cannot be read"),
+        open_plain(captured.staged.open("rb")) as stored,
+    ):
+        return stored.read()
 
 
 def _stream_fact(spool: Path, captured: CapturedStream) -> StreamFact:
@@ -90,8 +86,8 @@ def _stream_fact(spool: Path, captured: CapturedStream) -> StreamFact:
 def _read_left_output(spool: Path, started: CallStarted | AnswerStarted) -> list[CapturedStream]:
     """Capture again and sync the streams in the folder of a call or of an answer."""
     folder = spool / str(started.id)
-    try:
-        found = list[CapturedStream]()
+    found = list[CapturedStream]()
+    with unavailable_if_failing(f"{folder} cannot be read"):
         for file in sorted(folder.glob(f"*{_SUFFIX}")):
             if not file.name.endswith(_RECOVERED):
                 kept = spool / _DAMAGED / f"{started.id}-{file.name}"
@@ -99,8 +95,6 @@ def _read_left_output(spool: Path, started: CallStarted | AnswerStarted) -> list
                     found.append(_salvage(file, kept))
         if found:
             sync(folder)
-    except OSError as error:
-        raise UnavailableError(f"{folder} cannot be read: {error.strerror}") from error
     return found
 
 

@@ -44,7 +44,6 @@ class MessageRows(NamedTuple):
     Attributes:
         columns: columns of the row in `messages`.
         children: rows that refer to it, by table.
-        tools: new rows of `tools`.
     """
 
     columns: Row

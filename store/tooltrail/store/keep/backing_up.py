@@ -46,10 +46,7 @@ class Backup:
     """A finished backup.
 
     Attributes:
-        path: path of the file.
         size: size of the file in bytes.
-        revision: schema revision.
-        store_id: id of the store.
         artifacts: root of the artifacts of the store, which are not in the backup.
     """
 
@@ -175,11 +172,8 @@ def _new_file(path: Path) -> Generator[Path]:
 def _claimed(part: Path) -> int:
     """Create, open and lock a file. A file that a killed process left is removed first.
 
-    Never writes to an existing file: it may be a finished backup that has two names.
-
-    Raises:
-        UnavailableError: another backup is writing the file.
-        OSError: the file cannot be created.
+    Never writes to an existing file: it may be a finished backup that has two names. Raises
+    `UnavailableError` if another backup is writing the file.
     """
     while True:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

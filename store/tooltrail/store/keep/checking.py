@@ -49,11 +49,6 @@ _ENABLED: Final = "O"
 """`pg_trigger.tgenabled` of an enabled trigger."""
 
 
-def check_database(database: Database) -> list[str]:
-    """Every problem that `iter_problems` finds; empty if the database is sound."""
-    return list(iter_problems(database))
-
-
 def iter_problems(database: Database, on_step: OnStep | None = None) -> Generator[str]:
     """Every problem of a database at head, one sentence each.
 

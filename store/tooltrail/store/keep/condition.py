@@ -42,7 +42,6 @@ class JournalState:
     """One journal that was ingested.
 
     Attributes:
-        id: id of the journal.
         host: host name of the machine that has it.
         spool: the spool on that machine.
         branch_of: id of the journal from which it branched off when the folder was restored.
@@ -63,11 +62,9 @@ class RejectedFact:
     """A fact that could not be applied, or a damaged place of a journal.
 
     Attributes:
-        journal: id of the journal.
         n: its ledger entry; None for a damaged place, which has none.
         subject: id of the subject of the fact, if known.
         reason: one sentence.
-        rejected_at: time of the rejection.
     """
 
     journal: UUID | None
@@ -82,12 +79,8 @@ class PendingArtifact:
     """Content that waits for the sink.
 
     Attributes:
-        digest: digest of the content.
-        role: role of the artifact.
-        size: size in bytes.
         host: host name of the machine that has it.
         spool: the spool on that machine.
-        reason: why it waits.
         noticed_at: since when it waits.
     """
 
@@ -105,11 +98,8 @@ class Condition:
     """Problems of a store that need attention, and free space on the disks of this machine.
 
     Attributes:
-        read_at: time of this report.
         waiting_count: facts in the journal of this spool that are not ingested; None if the
             journal cannot be read.
-        open_count: calls that have not ended.
-        rejected_count: facts that could not be applied.
         damaged_count: damaged places of journals.
         rejected: the newest rejected facts and damaged places.
         pending_count: artifacts that wait for the sink.

@@ -79,11 +79,7 @@ def is_artifact(path: str) -> bool:
 
 
 def append_account(spool: Path, run_id: UUID, action: str, details: Mapping[str, Any]) -> None:
-    """Append a fact with the results of a `gc` or `relocate` run to the journal, durably.
-
-    Raises:
-        UnavailableError: the journal cannot be written.
-    """
+    """Append a fact with the results of a `gc` or `relocate` run to the journal, durably."""
     data = encode(dict(details))
     fact = Maintenance(
         id=run_id, at=now(), action=action, actor=current_actor(), details=digest_of(data)

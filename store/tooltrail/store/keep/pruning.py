@@ -40,7 +40,6 @@ class PruningPlan:
     """The contents of an artifact root, and the objects to prune.
 
     Attributes:
-        root: URL of the artifact root.
         grace: age below which an object is kept.
         unreferenced: objects that no record refers to, older than the grace.
         leftovers: parts of objects that were never finished, older than the grace.

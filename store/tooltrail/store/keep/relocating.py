@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -96,10 +96,8 @@ class RelocationReport:
 class ObjectCopier:
     """Copies objects one by one, at constant memory. For one thread.
 
-    Args:
-        old: the source.
-        new: the target; an object there is trusted only after it was read.
-        scratch: a local folder for the object that is being copied; see `ArtifactArchive.publish`.
+    An object at the new root is trusted only after it was read. `scratch` is a local folder for the
+    object that is being copied; see `ArtifactArchive.publish`.
     """
 
     def __init__(self, old: ArtifactArchive, new: ArtifactArchive, scratch: Path) -> None:
@@ -110,13 +108,9 @@ class ObjectCopier:
     def ensure(self, path: str, size: int | None = None) -> bool:
         """Make sure that an object is at the new root: copy it if needed, and read it to its end.
 
-        Args:
-            path: path of the object.
-            size: uncompressed size of an artifact, which is compared with its digest. None for an
-                object to compare with the stored bytes at the old root, such as a damaged one.
-
-        Returns:
-            True if the object was copied, False if it was there already.
+        `size` is the uncompressed size of an artifact, which is compared with its digest. It is
+        None for an object to compare with the stored bytes at the old root, such as a damaged one.
+        Returns whether the object was copied.
 
         Raises:
             MissingArtifactError: the object is not at the old root.
@@ -138,10 +132,9 @@ class ObjectCopier:
         return True
 
     def refuse_same_place(self) -> None:
-        """Check that the roots are different places: a probe at the new root is not at the old one.
+        """Raise `InvalidRecordError` if both roots are one place.
 
-        Raises:
-            InvalidRecordError: both roots are the same place.
+        A probe at the new root must not be at the old one.
         """
         path, content = f"probe-{new_id()}", b"whether two artifact roots are one place\n"
         with copy_of(io.BytesIO(content), path, self._scratch) as copy:
@@ -277,7 +270,7 @@ def _switch(store: "Store", remembered: str, report: RelocationReport) -> None:
         connection.execute("UPDATE store_info SET artifact_root = ?", (remembered,))
     report.switched = True
     make_durable(store.database)
-    store.settings = replace(store.settings, artifacts=None)
+    store.options["artifacts"] = None
     _ = store.info
 
 
@@ -328,8 +321,6 @@ def _refuse_nested(old: str, new: str) -> None:
         else url.rstrip("/")
         for url in (old, new)
     ]
-    if places[0] == places[1]:
-        raise InvalidRecordError(f"the artifacts are in {new} already")
     if any(one.startswith(f"{other}/") for one, other in (places, places[::-1])):
         raise InvalidRecordError(f"one of {old} and {new} is inside the other")
 

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 from uuid import UUID
 
+from pydantic import ValidationError
+
 from tooltrail.journal.invocation import SEEN
 from tooltrail.records import CanonicalResult, FamilyRegistry, render, stored_policy
 from tooltrail.records._error_text import one_line
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, InvalidRecordError, TooltrailError
+from tooltrail.records.policy_documents import first_complaint
 
 if TYPE_CHECKING:
     from tooltrail.store.views import InvocationDetail, ReceiptView
@@ -49,7 +52,6 @@ class Rerendering:
     """The stored and the current receipt of one invocation.
 
     Attributes:
-        invocation_id: id of the invocation.
         state: `same` text; `drifted`; `incomparable`, because this program lacks the family or
             cannot read the policy, or a surface is erased; `not_rendered`, because another program
             made the receipt, or none is recorded; `open`, because the invocation has not ended.
@@ -75,8 +77,7 @@ def rerender(
 ) -> Rerendering:
     """Compare the receipt of an invocation with the output of the current renderer of its family.
 
-    Raises:
-        DamageError: a surface or the policy is missing or altered.
+    Raises `DamageError` if a surface or the policy is missing or altered.
     """
     found, receipt = detail.summary.id, detail.receipt
     if receipt is None or detail.canonical_json is None or receipt.renderer_name == SEEN:
@@ -115,11 +116,7 @@ def rerender(
 
 
 def _uncompared(detail: "InvocationDetail") -> Rerendering:
-    """The answer for a call whose receipt was not rendered from its canonical result.
-
-    Raises:
-        DamageError: a surface is missing.
-    """
+    """The answer for a call whose receipt was not rendered from its canonical result."""
     found, receipt = detail.summary.id, detail.receipt
     if detail.summary.state == "started":
         return Rerendering(found, "open", "the invocation has not ended, so there is no receipt")
@@ -141,11 +138,6 @@ def _stored(receipt: "ReceiptView") -> RenderedText:
 
 def _why(error: BaseException) -> str:
     """An error in one line, without the values that it quotes."""
-    # Loaded by the families by now.
-    from pydantic import ValidationError  # noqa: PLC0415
-
-    from tooltrail.records.policy_documents import first_complaint  # noqa: PLC0415
-
     if isinstance(error.__cause__, ValidationError):
         error = error.__cause__
     if isinstance(error, ValidationError):

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
 
 def upgrade_store(database: str | Path) -> tuple[str, str]:
-    """Upgrade the schema of a store to head.
-
-    Returns:
-        The revision before and after.
+    """Upgrade the schema of a store to head, and return the revision before and after.
 
     Raises:
         StoreNotFoundError: there is no store.
@@ -58,9 +55,7 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
 def migrate(target: Target) -> None:
     """Run the migrations to head, in one transaction, in an existing database.
 
-    Raises:
-        InvalidRecordError, DamageError, UnavailableError: see `translated_errors`.
-        CommandError: alembic does not know the revision of the database.
+    Raises `CommandError` if alembic does not know the revision of the database.
     """
     from alembic import command  # noqa: PLC0415  see `upgrade_store`
     from alembic.config import Config  # noqa: PLC0415  see `upgrade_store`

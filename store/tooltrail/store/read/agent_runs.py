@@ -71,7 +71,6 @@ class AttemptView:
     """One submission of a result.
 
     Attributes:
-        invocation_id: id of the call.
         state: state of the call; `error` if its arguments could not be read.
         attempt: number of the attempt, from 1; None if there is no verdict.
         valid: the verdict; None if there is none.
@@ -112,31 +111,14 @@ class AgentVersionView:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedValue:
-    """A submitted result that fits the schema."""
-
-    invocation_id: UUID
-    schema_digest: Digest
-    value: JsonValue
-
-
 def iter_legs(
-    reader: Reader,
-    *,
-    agent: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
+    reader: Reader, *, agent: str | None = None, since: datetime | None = None
 ) -> Iterator[LegView]:
-    """The legs that began in a period, the oldest first. Uses constant memory.
+    """The legs of an agent, or of all, that began at a time or later. Uses constant memory.
 
-    Args:
-        reader: reader of the store.
-        agent: the id of one agent; None for all agents.
-        since: aware, inclusive; None for no limit.
-        until: aware, exclusive; None for no limit.
+    The oldest leg comes first.
     """
-    asked = {"l.agent_id = ?": agent, "l.started_at >= ?": since, "l.started_at < ?": until}
+    asked = {"l.agent_id = ?": agent, "l.started_at >= ?": since}
     conditions = [Sql(one, (value,)) for one, value in asked.items() if value is not None]
     after = 0
     while True:
@@ -177,10 +159,8 @@ def agent_versions(
 def agent_version(reader: Reader, name: str) -> AgentVersionView:
     """One version of an agent, by its digest or a unique prefix of it.
 
-    The prefix `sha256:` may be omitted.
-
-    Raises:
-        NotFoundError, AmbiguousNameError: no version has this name, or several have.
+    The prefix `sha256:` may be omitted. Raises `NotFoundError` or `AmbiguousNameError` if no
+    version or several have this name.
     """
     part = name if name.startswith("sha256:") else f"sha256:{name}"
     found = agent_versions(reader, beginning=part)
@@ -191,13 +171,15 @@ def agent_version(reader: Reader, name: str) -> AgentVersionView:
     return found[0]
 
 
-def iter_accepted_values(reader: Reader, agent: str) -> Iterator[AcceptedValue]:
-    """Every accepted result of an agent, the oldest first. Each result is read into memory."""
+def iter_accepted_values(reader: Reader, agent: str) -> Iterator[tuple[UUID, JsonValue]]:
+    """Every submitted result of an agent that fits its schema, and the id of the call.
+
+    The oldest comes first. Each result is read into memory.
+    """
     for leg in iter_legs(reader, agent=agent):
         for attempt in leg.attempts:
             if attempt.valid and leg.started.schema_digest is not None:
-                value = _value(reader, attempt.invocation_id)
-                yield AcceptedValue(attempt.invocation_id, leg.started.schema_digest, value)
+                yield attempt.invocation_id, _value(reader, attempt.invocation_id)
 
 
 def _leg_views(connection: Connection, legs: Sequence[Row]) -> list[LegView]:

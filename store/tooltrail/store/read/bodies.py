@@ -18,7 +18,6 @@ class Body(NamedTuple):
     """One body, or why its bytes are missing.
 
     Attributes:
-        data: the bytes.
         erasure: how retention removed the bytes, if it did.
         damage: why the bytes cannot be read, if they were not erased.
     """

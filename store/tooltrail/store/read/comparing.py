@@ -32,8 +32,7 @@ WHERE sessions.id = ? AND invocations.seq > ? ORDER BY invocations.seq LIMIT {_A
 def same_call_before(reader: Reader, call: InvocationDetail) -> InvocationDetail:
     """The newest call before this one with the same tool and arguments, in any session.
 
-    Raises:
-        NotFoundError: there is none.
+    Raises `NotFoundError` if there is none.
     """
     with reader.database.read() as connection:
         for row in fetch(connection, Sql(_SAME_BEFORE, (call.summary.id, _MOST_CANDIDATES))):

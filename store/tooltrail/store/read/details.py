@@ -11,6 +11,7 @@ from typing import Any, Final
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import DamageError
+from tooltrail.records.facts import OmissionFact
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, damage_of
@@ -18,7 +19,7 @@ from tooltrail.store.read.pages import SMALL_COLUMNS, WITH_SESSION, view_of
 from tooltrail.store.read.rows import Row, Sql, fetch, where
 from tooltrail.store.read.streams import select_streams, stream_view
 from tooltrail.store.read.texts import Surfaces, read_texts, text_from
-from tooltrail.store.views import InvocationDetail, OmissionView, ReceiptView
+from tooltrail.store.views import InvocationDetail, ReceiptView
 
 _DETAIL: Final = Columns(
     *SMALL_COLUMNS,
@@ -50,11 +51,7 @@ LEFT JOIN ledger_entries AS receipt_entries
 
 
 def detail_of(connection: Connection, key: int) -> InvocationDetail:
-    """One invocation.
-
-    Raises:
-        DamageError: a row or a text of the invocation is damaged.
-    """
+    """One invocation; raises `DamageError` if a row or a text of it is damaged."""
     detail = details_of(connection, Sql("invocations.key = ?", (key,)))[0]
     if detail.damage is not None:
         raise DamageError(detail.damage, path=str(detail.summary.id))
@@ -70,11 +67,8 @@ def details_of(
 ) -> list[InvocationDetail]:
     """Some invocations in order. A damaged invocation has `damage` and no surfaces.
 
-    Args:
-        connection: a snapshot.
-        which: the condition that selects them.
-        outputs: whether to read the complete outputs with their streams, too.
-        ends: the `ended_at_seq` by `seq`, if known.
+    `which` selects them. With `outputs`, their complete outputs and streams are read, too. `ends`
+    has the `ended_at_seq` by `seq`, if known.
     """
     order = " ORDER BY invocations.session_key, invocations.seq"
     read = [_DETAIL.read(row) for row in fetch(connection, Sql(_DETAILS) + where([which]) + order)]
@@ -134,7 +128,7 @@ def _detail(  # noqa: PLR0917  a table each
         _text(surfaces, "canonical"),
         tuple((one["role"], artifact_path(one["digest"])) for one, _ in read_artifacts),
         _receipt(surfaces, values),
-        tuple(OmissionView(*list(one.values())[1:]) for one, _ in read_omissions),
+        tuple(OmissionFact(*list(one.values())[1:]) for one, _ in read_omissions),
         message,
         None if message is None else values["position"],
         ends.get(values["seq"]),

@@ -126,8 +126,7 @@ _IS_REFERENCE: Final = (
 def condition_of(expression: Expression) -> Sql:
     """The condition of an expression. Unknown means false.
 
-    Raises:
-        InvalidRecordError: the expression was not resolved; see `Reader.resolved`.
+    Raises `InvalidRecordError` if the expression was not resolved; see `Reader.resolved`.
     """
     match expression:
         case Every(parts) | Some(parts):

@@ -43,9 +43,6 @@ class InvocationFeed:
         """The invocations that began or ended since the last poll, in the order of their keys.
 
         The first poll returns none. An invocation that began and ended is returned once.
-
-        Raises:
-            DamageError, UnavailableError: see `Reader`.
         """
         with self._database.read() as connection:
             where = self._where

@@ -31,11 +31,8 @@ def find_invocation(connection: Connection, name: str) -> int:
     """The key of the invocation with a name.
 
     A name is an id, a unique beginning or end of an id, the id that the provider gave the call,
-    `SESSION#SEQ`, or the newest: `@last`, `@last:TOOL`, `@running`, `@running:TOOL`.
-
-    Raises:
-        NotFoundError: no invocation has this name.
-        AmbiguousNameError: several invocations have this name.
+    `SESSION#SEQ`, or the newest: `@last`, `@last:TOOL`, `@running`, `@running:TOOL`. Raises
+    `NotFoundError` or `AmbiguousNameError` if no invocation or several have this name.
     """
     which, _, tool = name.partition(":")
     if which in (LAST, RUNNING):
@@ -73,13 +70,9 @@ def invocation_id(connection: Connection, name: str) -> UUID:
 
 
 def find_session(connection: Connection, name: str) -> int:
-    """The key of the session with a name.
+    """The key of the session with a name; raises like `find_invocation`.
 
     A name is an id, a unique beginning or end of an id, the name for joining, or `@last`.
-
-    Raises:
-        NotFoundError: no session has this name.
-        AmbiguousNameError: several sessions have this name.
     """
     if name == LAST:
         newest = Sql("SELECT key FROM sessions ORDER BY opened_at DESC, key DESC LIMIT 1")

@@ -201,10 +201,8 @@ class Reader:
     ) -> tuple[SessionView, list[MessageView], list[InvocationDetail]]:
         """Everything of one session, each part in the order of its `seq`, from one snapshot.
 
-        Args:
-            name: name of the session.
-            payloads: whether to read the bytes that providers sent, too.
-            outputs: whether to read the complete outputs of the calls with their streams, too.
+        With `payloads`, also reads the bytes that providers sent; with `outputs`, the complete
+        outputs of the calls with their streams.
         """
         from tooltrail.store.read.conversations import invocations_of, messages_of
 

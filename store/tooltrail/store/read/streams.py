@@ -6,13 +6,14 @@ spool.
 
 import io
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.errors import DamageError, DigestMismatchError, UnavailableError
+from tooltrail.records.errors import DamageError, DigestMismatchError, unavailable_if_failing
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import read_body
 from tooltrail.store.read.columns import Columns, Computed, make_view
@@ -76,9 +77,7 @@ def stream_view(
 def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
     """The bytes of a stream that is a part of a receipt, or a body.
 
-    Raises:
-        NotFoundError: the bytes are erased.
-        DamageError: the bytes are missing or altered.
+    Raises `NotFoundError` if they are erased, and `DamageError` if they are missing or altered.
     """
     if stream.receipt_offset is None or stream.invocation_id is None:
         return io.BytesIO(read_body(connection, stream.digest))
@@ -109,17 +108,13 @@ def waiting_files(connection: Connection, digest: Digest) -> list[str]:
 
 
 def open_waiting(file: Path, stream: StreamView) -> BinaryIO | None:
-    """The bytes of a stream from its file in the spool; None if there is no such file.
-
-    Raises:
-        UnavailableError: the file cannot be read.
-    """
+    """The bytes of a stream from its file in the spool; None if there is no such file."""
     from tooltrail.artifacts import open_checked, open_without_links  # noqa: PLC0415  rarely needed
 
-    try:
+    with (
+        unavailable_if_failing(f"{file} cannot be read"),
+        suppress(FileNotFoundError, NotADirectoryError),
+    ):
         stored = io.BufferedReader(open_without_links(file))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise UnavailableError(f"{file} cannot be read: {error.strerror}") from error
-    return open_checked(stored, artifact_path(stream.digest), stream.size)
+        return open_checked(stored, artifact_path(stream.digest), stream.size)
+    return None

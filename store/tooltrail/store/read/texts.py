@@ -17,11 +17,12 @@ from uuid import UUID
 
 from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.errors import DamageError
+from tooltrail.records.facts import RedactionFact, SourceFact
 from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.references import expand_canonical, expand_output, has_references
-from tooltrail.store.views import Erasure, RedactionView, SourceView
+from tooltrail.store.views import Erasure
 
 
 class Surfaces(NamedTuple):
@@ -30,8 +31,8 @@ class Surfaces(NamedTuple):
     texts: Mapping[str, bytes] = MappingProxyType({})
     erased: tuple[Erasure, ...] = ()
     damage: str | None = None
-    source: SourceView | None = None
-    redacted: tuple[RedactionView, ...] = ()
+    source: SourceFact | None = None
+    redacted: tuple[RedactionFact, ...] = ()
 
 
 class _Text(NamedTuple):
@@ -65,11 +66,9 @@ def read_texts(
 ) -> list[Surfaces]:
     """The exact texts of some invocations. A damaged invocation has no texts.
 
-    Args:
-        connection: a snapshot.
-        rows: for each invocation `id`, `state`, the columns of its `surfaces`, and the packed facts
-            `start_fact`, `end_fact` and, if the receipt came later, `receipt_fact`.
-        outputs: whether to read the complete outputs, too.
+    Each row has `id`, `state`, the columns of its `surfaces`, and the packed facts `start_fact`,
+    `end_fact` and, if the receipt came later, `receipt_fact`. With `outputs`, the complete outputs
+    are read, too.
     """
     # If the columns cannot hold the texts that the ingester made, a body has their digests.
     inexact = (row["shown"] for row in rows if row["is_exact"] is False)
@@ -103,11 +102,7 @@ def text_from(data: bytes) -> str:
 
 
 def _facts_of(row: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """The canonical JSON of the start and of the end of a call; empty if it has not ended.
-
-    Raises:
-        DamageError: the row does not name such facts.
-    """
+    """The canonical JSON of the start and of the end of a call; empty if it has not ended."""
     owner = str(row["id"])
     start = _fact(row["start_fact"], owner, "start", "call.started")
     if row["state"] == "started":
@@ -125,8 +120,7 @@ def _texts_of(
 ) -> list[_Text]:
     """The texts of a row, each with the digest that a fact names.
 
-    Raises:
-        ValueError, LookupError, TypeError: an entry of the ledger is damaged.
+    Raises `ValueError`, `LookupError` or `TypeError` if an entry of the ledger is damaged.
     """
     texts = [_text("arguments", row["arguments"], start)]
     if not end:
@@ -158,11 +152,7 @@ def _texts_of(
 
 
 def _receipt_fact(row: Mapping[str, Any], end: bytes) -> bytes | None:
-    """The fact that names what the model saw of an imported call; None if there is none.
-
-    Raises:
-        DamageError: the row does not name such a fact.
-    """
+    """The fact that names what the model saw of an imported call; None if there is none."""
     if row["receipt_fact"] is not None:
         return _fact(row["receipt_fact"], str(row["id"]), "receipt", "call.ended")
     return end if b'"receipt":' in end else None
@@ -181,11 +171,7 @@ def _text(name: str, column: str | None, fact: bytes | None, shown: Digest | Non
 
 
 def _fact(packed: bytes | None, owner: str, which: str, kind: str) -> bytes:
-    """The canonical JSON of a fact about the call.
-
-    Raises:
-        DamageError: the row does not name such a fact.
-    """
+    """The canonical JSON of a fact about the call; raises `DamageError` for any other fact."""
     fact = b"" if packed is None else unpack_fact(packed)
     if f'"id":"{owner}","kind":"{kind}"'.encode() not in fact:
         raise DamageError(f"{which}_entry names no {which} of this call", path=owner)
@@ -196,12 +182,12 @@ def _beside(start: bytes, end: bytes) -> Surfaces:
     """Where an importer found a call, and the secrets that were replaced."""
     sources = [json.loads(fact)["source"] for fact in (start, end) if b'"source":' in fact]
     secrets = [
-        RedactionView(**one)
+        RedactionFact(**one)
         for fact in (start, end)
         if b'"redacted":' in fact
         for one in json.loads(fact)["redacted"]
     ]
-    return Surfaces(source=SourceView(**sources[0]) if sources else None, redacted=tuple(secrets))
+    return Surfaces(source=SourceFact(**sources[0]) if sources else None, redacted=tuple(secrets))
 
 
 def _surfaces(

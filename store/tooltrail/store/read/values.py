@@ -37,7 +37,7 @@ def has_value(connection: Connection, kind: str, value: str) -> bool:
     return fetch_value(connection, query) is not None
 
 
-def distinct_values(connection: Connection, kind: str, limit: int = _MOST_VALUES) -> list[str]:
+def distinct_values(connection: Connection, kind: str) -> list[str]:
     """The different values in order. Each takes one search of the index, not a scan."""
     column, table = SOURCES[kind]
     after = f"SELECT min({column}) FROM {table} WHERE {column} >"
@@ -46,16 +46,16 @@ def distinct_values(connection: Connection, kind: str, limit: int = _MOST_VALUES
         f" SELECT ({after} found.value) FROM found WHERE found.value IS NOT NULL)"
         " SELECT value FROM found WHERE value IS NOT NULL LIMIT ?"
     )
-    return [value for (value,) in fetch(connection, Sql(query, (limit,))) if type(value) is str]
+    return [
+        value for (value,) in fetch(connection, Sql(query, (_MOST_VALUES,))) if type(value) is str
+    ]
 
 
-def recent_names(
-    connection: Connection, table: str, limit: int = _MOST_VALUES
-) -> list[tuple[UUID, str, str]]:
+def recent_names(connection: Connection, table: str) -> list[tuple[UUID, str, str]]:
     """The newest rows: the id, the tool or the name, and the title. Damaged rows are left out."""
     columns = _RECENT[table]
     newest = f" FROM {table} ORDER BY {_NEWEST[table]} DESC, key DESC LIMIT ?"
-    rows = fetch(connection, Sql(f"SELECT {columns.sql}{newest}", (limit,)))
+    rows = fetch(connection, Sql(f"SELECT {columns.sql}{newest}", (_MOST_VALUES,)))
     read = [columns.read(row) for row in rows]
     return [
         (one["id"], one.get("tool_name") or one.get("name") or "", one["title"] or "")

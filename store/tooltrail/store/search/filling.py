@@ -9,7 +9,6 @@ any journal; of two at once, one finds the cursor moved.
 
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
@@ -89,16 +88,9 @@ def fill_index(
 ) -> None:
     """Add the entries that the index does not have, if at least `least` wait in a journal.
 
-    Does nothing if the store has no index.
-
-    Args:
-        database: the database.
-        open_archive: returns the archive, for the ends of long streams.
-        least: entries that must wait.
-        on_progress: called after each transaction with the number of its entries.
-
-    Raises:
-        TooltrailError: the database cannot be read, or this program cannot write it now.
+    Does nothing if the store has no index. `on_progress` is called after each transaction with the
+    number of its entries. Raises `TooltrailError` if the database cannot be read, or this program
+    cannot write it now.
     """
     open_archive = cache(open_archive)
     with database.read() as connection:
@@ -110,23 +102,10 @@ def fill_index(
             _fill_journal(database, open_archive, behind, on_progress)
 
 
-def try_to_fill_index(database: Database, open_archive: OpenArchive, *, least: int = 1) -> None:
-    """Like `fill_index`, but leaves the index as it is if it cannot be written now.
-
-    A search reads what the index does not have.
-    """
-    with suppress(TooltrailError):
-        fill_index(database, open_archive, least=least)
-
-
 def rebuild_index(
     database: Database, open_archive: OpenArchive, on_progress: Callable[[int], object] = bool
 ) -> None:
-    """Make the index again from all records.
-
-    Raises:
-        UnavailableError: the database cannot be written.
-    """
+    """Make the index again from all records; raises like `fill_index`."""
     with database.write() as connection:
         drop_index(connection)
         make_index(connection)
@@ -138,8 +117,7 @@ def forget_erased(
 ) -> bool:
     """Make the index again if texts were erased since it was made; return whether that was needed.
 
-    Raises:
-        UnavailableError: see `rebuild_index`.
+    Raises like `fill_index`.
     """
     with database.read() as connection:
         is_needed = has_erased_words(connection)

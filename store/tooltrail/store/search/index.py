@@ -165,8 +165,7 @@ def add_words(connection: Connection, behind: Behind, owners: Mapping[int, Seque
 def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
     """The owners whose texts have all words of each phrase, and a few that may have them.
 
-    Raises:
-        DamageError: a block of the index is damaged.
+    Raises `DamageError` if a block of the index is damaged.
     """
     found: set[int] | None = None
     # Long words are mostly rare. A search reads a few owners faster than the block of a word.

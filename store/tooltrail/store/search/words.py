@@ -135,8 +135,7 @@ class Phrase:
 def phrases_of(arguments: Sequence[str]) -> list[Phrase]:
     """The phrases of a query. Each argument is one; quotes around it are dropped.
 
-    Raises:
-        InvalidRecordError: an argument has no letter and no digit, which the index cannot find.
+    Raises `InvalidRecordError` if an argument has no letter and no digit: the index has none of it.
     """
     found: list[Phrase] = []
     for argument in arguments:

@@ -29,7 +29,6 @@ class Finding:
             missing and the store itself records that: an open call, an artifact that waits in a
             spool, a fact that could not be applied.
         subject: the affected thing: `call 0198…`, `session 0198…`, `body sha256:…`.
-        table: the table with the problem.
         column: the column of that table; None for a complete row.
         message: one sentence that names the thing.
     """
@@ -81,8 +80,6 @@ class Checking:
     """The state of one verification.
 
     Attributes:
-        totals: the totals so far.
-        source: reads the rows.
         size: about the number of rows to read.
         has_one_journal: whether the store has exactly one journal.
         has_forgotten: whether there were too many sessions to keep in memory.
@@ -172,8 +169,7 @@ class Checking:
     def content(self, row: Row) -> bytes:
         """The bytes of a row of `bodies`.
 
-        Raises:
-            DamageError, TypeError, ValueError, OverflowError: the row is damaged.
+        Raises `DamageError`, `TypeError`, `ValueError` or `OverflowError` if the row is damaged.
         """
         return decode_body(self.digest(row["digest"]), row["size"], row["encoding"], row["data"])
 

@@ -17,7 +17,6 @@ class _Rule(NamedTuple):
     """Selects the rows of a table that have no fact.
 
     Attributes:
-        table: the table.
         subject: the kind of thing in a row, such as `call`.
         extra: condition of rows without a fact; `t` is the table.
         column: column that names a fact. Rows are only searched if more rows name a fact than

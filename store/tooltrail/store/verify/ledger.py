@@ -21,23 +21,15 @@ _MAX_HOLES: Final = 1_000
 """Most holes of one journal that are reported."""
 
 _LEDGER: Final = "ledger_entries"
-# Finds each journal by one step in the index.
 _UNKNOWN_JOURNALS: Final = """
-WITH RECURSIVE named (key) AS (
-    SELECT min(journal_key) FROM ledger_entries
-    UNION ALL
-    SELECT (SELECT min(journal_key) FROM ledger_entries WHERE journal_key > named.key)
-    FROM named WHERE named.key IS NOT NULL
-)
-SELECT key FROM named WHERE key IS NOT NULL AND key NOT IN (SELECT key FROM journals)
-"""
+SELECT DISTINCT journal_key FROM ledger_entries
+WHERE journal_key NOT IN (SELECT key FROM journals) ORDER BY journal_key"""
 
 
 class Journal(NamedTuple):
     """One journal in the store.
 
     Attributes:
-        key: key of its row.
         name: name for messages.
         row: row of `journals`; None if it is missing.
         gap_count: number of damaged places whose bytes are stored.

@@ -54,12 +54,7 @@ class _Selection(NamedTuple):
 
 
 class Source:
-    """The rows of one snapshot. For one thread.
-
-    Args:
-        connection: a connection inside a transaction.
-        report: called for each value or row that cannot be read.
-    """
+    """The rows of one snapshot; `report` is called for each value or row that cannot be read."""
 
     def __init__(self, connection: Connection, report: ReportUnreadable) -> None:
         self.connection = connection
@@ -69,9 +64,7 @@ class Source:
     def query(self, sql: str, values: Sequence[object] = ()) -> list[Values]:
         """All rows of a query. `?` marks a value.
 
-        Raises:
-            DamageError, InvalidRecordError: the engine cannot read the rows.
-            UnavailableError: the database cannot be reached.
+        Raises `DamageError` or `InvalidRecordError` if the engine cannot read the rows.
         """
         with damage_if_unreadable(self.connection.target):
             if self.connection.is_sqlite:

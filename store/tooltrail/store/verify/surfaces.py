@@ -41,7 +41,6 @@ class Call:
 
     Attributes:
         subject: name of the call in findings.
-        row: row of `invocations`.
         texts: row of `surfaces`; empty if it is missing, which is reported.
         children: the other rows, by table.
         streams: the streams in the fact of the end.
@@ -105,11 +104,7 @@ class Call:
 
 
 def check_shown(checking: Checking, call: Call, fact: CallEnded) -> Shown:
-    """Compare canonical result and receipt with what the caller was shown.
-
-    Returns:
-        What was shown, as far as known.
-    """
+    """Compare canonical result and receipt with what was shown; return that, as far as known."""
     if not call.texts:
         return fact.shown or NOT_RENDERED
     shown = fact.shown or _kept_shown(checking, call)
@@ -207,8 +202,7 @@ def _check_made(checking: Checking, call: Call, fact: CallEnded) -> Shown:
 def _made(call: Call, fact: CallEnded) -> Shown:
     """What was shown, computed from the rows.
 
-    Raises:
-        AttributeError, TypeError, ValueError: a row holds an impossible value.
+    Raises `AttributeError`, `TypeError` or `ValueError` if a row holds an impossible value.
     """
     omissions, artifacts = call.children["omissions"], call.children["invocation_artifacts"]
     for table in (omissions, artifacts):
@@ -237,12 +231,7 @@ def _omission(row: Row) -> OmissionFact:
 
 
 class Receipts:
-    """Compares the stored outcome of an output with the outcome that this program makes.
-
-    Args:
-        families: the tool families of this program.
-        archive: the archive, which has the spooled streams by now.
-    """
+    """Compares the stored outcome of an output with the outcome that this program makes."""
 
     def __init__(self, families: FamilyRegistry, archive: ArtifactArchive) -> None:
         self._maker = OutcomeMaker(families, self.read_spooled)
@@ -258,7 +247,7 @@ class Receipts:
         try:
             if self._families.find(family) is None:
                 raise InvalidRecordError(f"family {family} is not known to this program")
-            if not self._maker.knows_policy(policy):
+            if policy not in self._maker.policies:
                 self._maker.learn_policy(policy, checking.body(policy) or b"")
             bodies = {fact.output: document}
             if fact.receipt is not None:
