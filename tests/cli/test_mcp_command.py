@@ -67,7 +67,6 @@ class Agent(NamedTuple):
             hint = re.search(r"; read on with (\w+)=(\S+)$", note)
             if hint is None:
                 return found
-            arguments.pop("start_line", None)
             arguments[hint[1]] = hint[2] if hint[1] == "cursor" else int(hint[2])
 
 
