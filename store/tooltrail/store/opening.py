@@ -2,25 +2,33 @@
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from tooltrail.records.errors import StoreNotFoundError
+from tooltrail.records.errors import InvalidRecordError, StoreNotFoundError
 from tooltrail.store.engines.database import Database
-from tooltrail.store.engines.targets import SqliteTarget, Target, is_there, parse_target
+from tooltrail.store.engines.targets import (
+    SqliteTarget,
+    Target,
+    absolute_path,
+    is_there,
+    parse_target,
+)
 from tooltrail.store.info import required_revision
-from tooltrail.store.roots import default_spool, remembered_root
+from tooltrail.store.roots import default_spool, named_root, remembered_root
 from tooltrail.store.store import Settings, Store
 
 if TYPE_CHECKING:
     from tooltrail.journal.log import Acknowledge
     from tooltrail.records import FamilyRegistry, Policy
 
+_LEVELS: Final = (None, "process", "journal", "store")
+
 
 def open_store(
     database: str | Path,
     *,
-    artifacts: str | None = None,
-    spool: Path | None = None,
+    artifacts: str | Path | None = None,
+    spool: str | Path | None = None,
     policy: "Policy | None" = None,
     families: "FamilyRegistry | None" = None,
     acknowledge: "Acknowledge | None" = None,
@@ -54,14 +62,18 @@ def open_store(
         create: whether a missing store is created.
 
     Raises:
-        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server.
+        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server, or
+            `acknowledge` has another value.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
+    if acknowledge not in _LEVELS:
+        raise InvalidRecordError(f"acknowledge is process, journal or store, not {acknowledge!r}")
     target = parse_target(database)
     opened = Database(target) if create else open_existing(target)
     level: Acknowledge = "journal" if isinstance(target, SqliteTarget) else "store"
+    # Absolute paths, since the program may change its current folder.
     settings = Settings(
-        artifacts=artifacts,
+        artifacts=named_root(str(artifacts)) if artifacts else None,
         policy=policy,
         families=families,
         acknowledge=acknowledge or level,
@@ -69,14 +81,14 @@ def open_store(
         free_bytes=free_bytes,
         creates=create,
     )
-    return Store(opened, spool or default_spool(target), settings)
+    return Store(opened, absolute_path(spool) if spool else default_spool(target), settings)
 
 
 def create_store(
     database: str | Path,
     *,
-    artifacts: str | None = None,
-    spool: Path | None = None,
+    artifacts: str | Path | None = None,
+    spool: str | Path | None = None,
     policy: "Policy | None" = None,
     families: "FamilyRegistry | None" = None,
     acknowledge: "Acknowledge | None" = None,
@@ -94,7 +106,7 @@ def create_store(
     from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
     target = parse_target(database)
-    create(target, remembered_root(target, artifacts))
+    create(target, remembered_root(target, str(artifacts) if artifacts else None))
     return open_store(
         database,
         spool=spool,
@@ -112,7 +124,7 @@ def open_existing(target: Target) -> Database:
 
     Raises:
         StoreNotFoundError: there is no file.
-        InvalidRecordError: the path is a folder.
+        InvalidRecordError: the path is a pipe or a device.
         UnavailableError: the parent folder cannot be read.
     """
     if not is_there(target):
