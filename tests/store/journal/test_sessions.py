@@ -403,7 +403,8 @@ def test_a_task_interrupts_a_call(store: Store) -> None:
 
 
 def test_a_call_whose_finish_is_cancelled_has_one_end(store: Store) -> None:
-    invocation = Session.open(store.recorder).start(shell_call())
+    session = Session.open(store.recorder)
+    invocation = session.start(shell_call())
 
     async def run() -> None:
         task = asyncio.create_task(invocation.afinish(made()))
@@ -413,6 +414,7 @@ def test_a_call_whose_finish_is_cancelled_has_one_end(store: Store) -> None:
             await task
         with pytest.raises(InvocationFinishedError):  # as a runtime does in its `except`
             await invocation.ainterrupt("cancelled")
+        await session.amessage(Message.of("user", "go on"))  # appended behind the end
 
     asyncio.run(run())
     assert store.reader.invocation(invocation.id).summary.state == "success"
