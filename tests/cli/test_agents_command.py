@@ -121,8 +121,8 @@ def test_a_run_prints_its_result_alone_on_stdout(made: Cli, provider: ScriptedPr
     assert told[0] == "agent reviewer begins with tier default: m"
     assert "calls fs_list" in told
     assert "submitted: accepted at attempt 1" in told
-    assert told[-1].startswith("submitted after 1 leg; see: tooltrail transcript ")
-    name = told[-1].rpartition(" ")[2]
+    assert told[-1].startswith("submitted after 1 leg; see `tooltrail transcript ")
+    name = told[-1].rpartition(" ")[2].rstrip("`")
     shown = made.ok("transcript", name)
     assert "agent reviewer begins with tier default" in shown.text
     assert provider.refused == []

@@ -162,6 +162,9 @@ def test_what_cannot_be_imported_is_refused(cli: Cli) -> None:
         assert (ended.code, ended.sentence) == (3, problem)
     ended = cli.run("import", "--format", "cursor", str(odd))
     assert (ended.code, ended.usage_error) == (2, f"no format cursor; the formats are {known}")
+    for command in ("import", "coverage"):  # not everything below the current folder
+        ended = cli.run(command, str(odd), "")
+        assert (ended.code, ended.usage_error) == (2, "PATH is empty; name a file or a folder")
 
 
 def test_a_folder_or_a_pipe_with_the_name_of_a_session_is_passed_over(cli: Cli) -> None:

@@ -31,6 +31,8 @@ REFUSALS: list[tuple[str, str, dict[str, Any]]] = [
     ("the store has no artifact sha256:abcd", "grep", {"artifact": "sha256:abcd", "pattern": "x"}),
     ("the text has 3 bytes, 1 line", "read", {"call": "s#1", "start_line": 2}),
     ("is not a regular expression", "grep", {"call": "s#1", "pattern": "("}),
+    ("asks for a newline", "grep", {"call": "s#1", "pattern": r"a\\\nb"}),
+    ("asks for a newline", "grep", {"call": "s#1", "pattern": "a\nb", "literal": True}),
     ("outcome", "list_calls", {"outcome": "done"}),
     ("cursor", "list_calls", {"cursor": "zzz"}),
 ]
@@ -65,7 +67,6 @@ class Agent(NamedTuple):
             hint = re.search(r"; read on with (\w+)=(\S+)$", note)
             if hint is None:
                 return found
-            arguments.pop("start_line", None)
             arguments[hint[1]] = hint[2] if hint[1] == "cursor" else int(hint[2])
 
 

@@ -125,7 +125,7 @@ def test_rejected_facts_are_incomplete_and_named(cli: Cli) -> None:
     assert "1 fact could not be applied: see `tooltrail status`" in ended.message
     status = cli.run("status")
     assert status.code == 4
-    assert "1 fact of journals could not be applied; the newest are:" in status.message
+    assert "journals: 1 fact could not be applied; the newest are:" in status.message
     assert f"  {session.id}: " in status.message
     (record,) = cli.run("status", "--json").records
     assert record["condition"]["rejected_count"] == 1

@@ -3,6 +3,7 @@
 import csv
 import io
 
+from tests.support.altering import alter
 from tests.support.cli import Cli
 from tests.support.recording import run_command
 
@@ -78,6 +79,26 @@ def test_a_session_list_knows_its_fields_when_it_is_empty(cli: Cli) -> None:
 def test_a_title_cannot_disturb_the_table(cli: Cli) -> None:
     cli.ok("session", "open", "--title", "a\nb\x1b]0;owned\x07")
     assert cli.ok("session", "ls").lines[1].endswith("a�b�]0;owned�")
+    with cli.open() as store:
+        store.open_session(title="x" * 1_000_000)
+    assert cli.ok("session", "ls").lines[1].endswith(f" {'x' * 1_000}…")
+
+
+def test_a_session_without_a_title_is_listed_with_its_name(cli: Cli) -> None:
+    cli.ok("exec", "--session", "nightly-build", "--", "true")
+    assert cli.ok("session", "ls").lines[1].split()[-1] == "nightly-build"
+
+
+def test_a_list_says_how_many_rows_are_damaged(cli: Cli) -> None:
+    cli.ok("exec", "--", "true")
+    with cli.open() as store:
+        store.ingest()
+        alter(
+            store, "UPDATE sessions SET opened_at = 'x'", "UPDATE invocations SET started_at = 'x'"
+        )
+    for command in ("log", "session ls"):
+        message = cli.ok(*command.split()).message
+        assert message == "1 row with damaged values; `tooltrail verify` names them\n"
 
 
 def test_pages_of_sessions_put_together_are_the_whole_list(cli: Cli) -> None:

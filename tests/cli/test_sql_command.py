@@ -154,6 +154,8 @@ def test_a_mistake_is_one_sentence(recorded: Cli) -> None:
         ended = recorded.run("sql", query)
         assert (ended.code, ended.text) == (2, "")
         assert ended.sentence.startswith(("a query is needed", "the query failed: "))
+    ended = recorded.run("sql", "SELECT '\udcff'")  # a byte that is not UTF-8
+    assert (ended.code, ended.sentence) == (2, "a database takes no text that is not UTF-8")
 
 
 @pytest.mark.both_engines

@@ -157,7 +157,8 @@ def test_a_budget_that_is_too_small_is_said_and_what_must_stay_stays(
     tokens = estimate_tokens(ended.text)
     assert ended.sentence == (
         f"the transcript has {tokens:,} tokens, more than 10: "
-        "messages, arguments, and the essentials of results are never compacted"
+        "messages, arguments, the essentials of results, and receipts without a recorded result"
+        " are never compacted"
     )
     assert "run it twice" in ended.text
     assert [ended.text.count(f"exit_status: {n}") for n in (0, 1)] == [1, 1]

@@ -35,7 +35,8 @@ def test_a_value_that_a_record_has_is_not_named(filled: Cli) -> None:
     names = ("--tool", "Bash", "--agent", "codex", "--family", "command", "--session", "@last")
     ended = filled.ok("log", "--json", *names)
     assert (len(ended.records), ended.message) == (1, "")
-    assert filled.ok("log", "--tool", "Bash", "--tool", "Baz").sentence.startswith("no tool `Baz`;")
+    once = filled.ok("log", "--tool", "Bash", "--tool", "Baz", "--where", "tool = Baz")
+    assert once.sentence.startswith("no tool `Baz`;")
 
 
 def test_a_fact_that_waits_counts(filled: Cli) -> None:

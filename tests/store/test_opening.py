@@ -224,6 +224,26 @@ def test_artifacts_named_inside_the_folder_of_the_database_are_remembered_by_the
             assert store.info.artifact_root == remembered
 
 
+def test_a_program_may_change_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with open_store("trail.db", artifacts=Path("objects"), spool="here") as store:
+        monkeypatch.chdir("other")
+        run_command(store.open_session(), BIG)
+        check_evidence(store)
+    assert not any((tmp_path / "other").iterdir())
+    assert {"objects", "here", "trail.db"} <= {one.name for one in tmp_path.iterdir()}
+
+
+def test_what_can_be_no_store_is_refused_before_the_first_record(tmp_path: Path) -> None:
+    for database in ("", ".", tmp_path):
+        with pytest.raises(InvalidRecordError, match="is a folder; a database is a file"):
+            open_store(database)
+    misspelled: Any = "Store"  # would be acknowledged as less
+    with pytest.raises(InvalidRecordError, match="acknowledge is process, journal or store"):
+        open_store(tmp_path / "trail.db", acknowledge=misspelled)
+
+
 def test_a_postgresql_store_needs_an_artifact_root(postgres_url: str) -> None:
     with pytest.raises(InvalidRecordError, match="needs an artifact root"):
         create_store(postgres_url)

@@ -97,7 +97,7 @@ def say_outcome(run: AgentRun) -> None:
     """Print the outcome of a run on stderr, and the command that shows its record."""
     last = run.legs[-1].ended
     legs = counted(len(run.legs), "leg")
-    say(f"{last.outcome} after {legs}; see: tooltrail transcript {run.legs[-1].session_id}")
+    say(f"{last.outcome} after {legs}; see `tooltrail transcript {run.legs[-1].session_id}`")
 
 
 def print_run(run: AgentRun, *, as_json: bool) -> None:

@@ -56,7 +56,7 @@ def say_unknown(
     with reader.database.read() as connection:
         for kind, noun in NOUNS.items():
             named = [one.get(noun.replace(" ", "_"), ()) for one in required]
-            for value in map(str, chain(wanted[kind], *named)):
+            for value in dict.fromkeys(map(str, chain(wanted[kind], *named))):
                 if not has_value(connection, kind, value):
                     near = near_values(connection, kind, value)
                     say(f"tooltrail: no {noun} `{printable(value[:_MOST_SHOWN])}`{near}")

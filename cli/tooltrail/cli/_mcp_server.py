@@ -116,7 +116,8 @@ class RecordTools:
         with self._opened() as store, _text(store, artifact, session, call, part) as text:
             if start_line is not None:
                 first = start_line if start_line >= 0 else text.line_count + 1 + start_line
-                offset = text.line_offset(max(first, 1))
+                # An agent that reads on may repeat `start_line`, and must not read a part again.
+                offset = max(offset, text.line_offset(max(first, 1)))
             end = text.size if end_line is None else text.line_offset(end_line + 1)
             stop = end if length is None else min(end, offset + length)
             whole = f"{counted(text.size, 'byte')}, {counted(text.line_count, 'line')}"

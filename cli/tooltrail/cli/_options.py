@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import os
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
@@ -34,6 +35,21 @@ class NamedOption(click.Option):
         before = ctx.find_root().params.get(self.name or "")
         is_given = source is ParameterSource.COMMANDLINE
         return (before, ParameterSource.COMMANDLINE) if before and not is_given else (value, source)
+
+
+class SourcePath(click.Path):
+    """A file or folder to read. An empty text, such as an unset variable, is not the folder `.`."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:
+        """Return the path, or fail with a usage error."""
+        if value == "":
+            raise click.UsageError("PATH is empty; name a file or a folder", ctx)
+        return super().convert(value, param, ctx)
 
 
 def named_option(flag: str, **more: Any) -> Callable[[Decorated], Decorated]:

@@ -132,9 +132,9 @@ def _rejections(found: dict[str, Any]) -> Iterator[str]:
     count, damaged = found["rejected_count"], found["damaged_count"]
     if not count and not damaged:
         return
-    kinds = [counted(count, "fact")] if count else []
-    kinds += [counted(damaged, "damaged place")] if damaged else []
-    yield f"{' and '.join(kinds)} of journals could not be applied; the newest are:"
+    kinds = [f"{counted(count, 'fact')} could not be applied"] if count else []
+    kinds += [f"{counted(damaged, 'damaged place')} could not be read"] if damaged else []
+    yield f"journals: {', '.join(kinds)}; the newest are:"
     for one in found["rejected"][:_LISTED]:
         yield printable(f"  {one['subject'] or one['journal']}: {one['reason']}")
 

@@ -12,6 +12,7 @@ from tooltrail.cli._times import shown
 from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.ids import short_id
 from tooltrail.store import InvocationDetail, Reader, StreamView
+from tooltrail.store.read.environments import members_of
 
 _EXCERPT = 4_000
 """Bytes of a stream that the overview quotes. `show --stream` prints all of them."""
@@ -96,7 +97,7 @@ def _error_of(detail: InvocationDetail) -> str:
 
 def _where(detail: InvocationDetail) -> str:
     """Who ran the call on which machine, in which folder, at which commit."""
-    found: Any = _parsed(detail.environment) or {}
+    found = members_of(detail.environment)
     at = "@".join(str(found[name]) for name in ("user", "host") if found.get(name))
     folder = f"in {found['cwd']}" if found.get("cwd") else ""
     commit = f"at commit {found['git_commit']}" if found.get("git_commit") else ""

@@ -5,7 +5,15 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tooltrail.cli._output import Listing, Members, printable, terminal_columns, write
+from tooltrail.cli._output import (
+    Listing,
+    Members,
+    counted,
+    printable,
+    say,
+    terminal_columns,
+    write,
+)
 from tooltrail.cli._pager import page_output
 
 _GAP = 2
@@ -13,6 +21,9 @@ _GAP = 2
 
 _LEAST = 8
 """Fewest columns of the terminal for a cell that is cut: the width of a short id."""
+
+_MOST_CHARS = 1_000
+"""Characters of a cell; a name may have millions."""
 
 PLAIN, BOLD, RED, GREEN, YELLOW, CYAN = 0, 1, 31, 32, 33, 36
 """Styles and colours as numbers of ECMA-48."""
@@ -36,10 +47,18 @@ def print_list(
     right: Sequence[str] = (),
     colours: Colours = _NO_COLOURS,
 ) -> None:
-    """Print values in the requested style, or as a table; see `print_table`."""
-    if not output.print_records(values, members):
-        rows = ([cell(one) for cell in columns.values()] for one in values)
-        print_table([*columns], rows, right=right, colours=colours)
+    """Print values in the requested style, or as a table that counts damaged rows on stderr."""
+    if output.print_records(values, members):
+        return
+    damages: list[str] = []
+
+    def row_of(one: Any) -> list[str]:
+        damages.extend(filter(None, [getattr(one, "damage", None)]))
+        return [cell(one) for cell in columns.values()]
+
+    print_table([*columns], map(row_of, values), right=right, colours=colours)
+    if damages:
+        say(f"{counted(len(damages), 'row')} with damaged values; `tooltrail verify` names them")
 
 
 def print_table(
@@ -53,7 +72,7 @@ def print_table(
 
     `right` are the names of the columns that are aligned to the right.
     """
-    table = [header, *([printable(cell) for cell in row] for row in rows)]
+    table = [header, *([printable(_cut(cell)) for cell in row] for row in rows)]
     widths = [max(map(_cells, column)) for column in zip(*table, strict=True)]
     if sys.stdout.isatty():
         _fit(widths, terminal_columns() - _GAP * (len(widths) - 1))
@@ -70,6 +89,10 @@ def print_table(
         for row in table
     )
     write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= _MOST_CHARS else f"{cell[:_MOST_CHARS]}…"
 
 
 def _fit(widths: list[int], room: int) -> None:

@@ -87,8 +87,8 @@ class Transcribing:
             if fitted.token_count > self.tokens:
                 say(
                     f"tooltrail: the transcript has {fitted.token_count:,} tokens, more than"
-                    f" {self.tokens:,}: messages, arguments, and the essentials of results are"
-                    " never compacted"
+                    f" {self.tokens:,}: messages, arguments, the essentials of results, and"
+                    " receipts without a recorded result are never compacted"
                 )
                 code = ExitCode.INCOMPLETE
         if self.style in PROVIDERS:

@@ -24,6 +24,9 @@ _PIECE = 1 << 20
 _LINE_CHARS = 500
 """Characters of a line that the result shows."""
 
+_NO_NEWLINE = re.compile(r"\\[^n\n]|\[\^?\]?(?:\\.|[^\]\\])*\]")
+"""Parts of a pattern that ask for no newline: other escapes, and sets."""
+
 _MAX_PRINTED = 8 << 20
 """Bytes of lines in a result, at most."""
 
@@ -75,9 +78,12 @@ def compiled(request: dict[str, Any]) -> re.Pattern[str]:
     """The compiled pattern of a request.
 
     Raises:
-        ValueError: the pattern is not valid.
+        ValueError: the pattern is not valid, or asks for a newline.
     """
     text = re.escape(request["pattern"]) if request.get("literal") else request["pattern"]
+    rest = _NO_NEWLINE.sub("", text)
+    if "\n" in rest or r"\n" in rest:
+        raise ValueError("the pattern asks for a newline, but each line is searched without it")
     try:
         return re.compile(text, re.IGNORECASE if request.get("ignore_case") else 0)
     except (re.error, OverflowError, RecursionError) as error:

@@ -1,7 +1,8 @@
 """One running tool call: captures of its output, and its end."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -158,13 +159,19 @@ class Invocation:
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
-        entries, finished = self._made(output, seen)
-        return self._acknowledged(finished, self._recorder.append(entries))
+        with self._finishing():
+            entries, finished = self._made(output, seen)
+            return replace(finished, acknowledged=self._recorder.append(entries))
 
     async def afinish(self, output: CompleteOutput, *, seen: str | None = None) -> Finished:
-        """Like `finish`, without blocking the event loop."""
-        level, finished = await self._recorder.append_async(partial(self._made, output, seen))
-        return self._acknowledged(finished, level)
+        """Like `finish`, without blocking the event loop.
+
+        If the task is cancelled while it waits, the end is recorded all the same: the call is
+        finished.
+        """
+        with self._finishing():
+            level, finished = await self._recorder.append_async(partial(self._made, output, seen))
+            return replace(finished, acknowledged=level)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and its output so far; raises like `finish`.
@@ -264,13 +271,19 @@ class Invocation:
             )
         return output.model_copy(update={"tool_name": self.tool_name})
 
-    def _acknowledged(self, finished: Finished, level: Acknowledge) -> Finished:
-        self._is_finished = True
-        return replace(finished, acknowledged=level)
-
-    def _made(self, output: CompleteOutput, seen: str | None) -> tuple[list[Entry], Finished]:
+    @contextmanager
+    def _finishing(self) -> Generator[None]:
+        """Allow one end. If the end cannot be recorded, the call may be finished again."""
         if self._is_finished:
             raise InvocationFinishedError(f"call {self.id} is finished already")
+        self._is_finished = True
+        try:
+            yield
+        except Exception:  # not a cancellation: the end is on its way to the journal
+            self._is_finished = False
+            raise
+
+    def _made(self, output: CompleteOutput, seen: str | None) -> tuple[list[Entry], Finished]:
         # If the clock was set back, the end must still not be before the start.
         at = max(now(), self.started_at)
         duration_ms = (time.monotonic_ns() - self._begun_ns) // _NS_PER_MS

@@ -166,7 +166,8 @@ class Session:
         """Record calls that ended already, many with one sync; see `record`. Iterate to the end.
 
         Each yielded call is acknowledged, and so are all calls before it. Memory is bounded. If a
-        call is faulty, no call of its batch is recorded.
+        call is faulty, no call of its batch is recorded. If `calls` raises, the calls before are
+        recorded first.
 
             recorded = sum(1 for _ in session.record_many(calls))
         """
@@ -414,11 +415,16 @@ def _servers_of(tools: Iterable[ToolDefinition]) -> frozenset[str]:
 
 def _batches(calls: Iterable[EndedCall]) -> Iterator[list[EndedCall]]:
     batch, size = list[EndedCall](), 0
-    for call in calls:
-        batch.append(call)
-        size += sum(stream.size for stream in call.output.streams)
-        if len(batch) == _MOST_TOGETHER or size >= _MOST_BYTES_TOGETHER:
+    try:
+        for call in calls:
+            batch.append(call)
+            size += sum(stream.size for stream in call.output.streams)
+            if len(batch) == _MOST_TOGETHER or size >= _MOST_BYTES_TOGETHER:
+                yield batch
+                batch, size = [], 0
+    except Exception:
+        if batch:
             yield batch
-            batch, size = [], 0
+        raise
     if batch:
         yield batch

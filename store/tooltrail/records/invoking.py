@@ -52,7 +52,7 @@ def invoke(
 ) -> RecordedT:
     """Parse the arguments of a call, run its handler, and return what `record` makes of the output.
 
-    The handler may return a `CompleteOutput` of this tool, a result of its family, a `ToolError`,
+    The handler may return a `CompleteOutput` of this tool, a result of a family, a `ToolError`,
     text, bytes, a JSON value or nothing. Any other value is a failure, and so is every exception.
     An awaitable is a failure too: it needs `ainvoke`.
 

@@ -71,14 +71,13 @@ class FamilyRegistry:
         return self._by_tool.get(tool_name, self._fallback)
 
     def of_output(self, output: CompleteOutput, family: Family) -> Family:
-        """The family that handles an output: the tool's family, or the fallback for plain content.
+        """The family that handles an output: the tool's family, or the one that has its type.
 
         Any tool may return content without its family's type, for example through a wrapper that
         only handles text. Recording such an output must not fail.
         """
-        if isinstance(output.result, family.result_types) or output.result is None:
-            return family
-        return self._fallback if isinstance(output.result, self._fallback.result_types) else family
+        typed = (one for one in (family, *self) if isinstance(output.result, one.result_types))
+        return next(typed, family)
 
     def find(self, name: str) -> Family | None:
         """The family of this name; None if it is not registered."""

@@ -2,20 +2,22 @@
 
 from contextlib import closing
 from pathlib import Path
-from typing import Unpack
+from typing import Final, Unpack
 
-from tooltrail.records.errors import StoreNotFoundError
+from tooltrail.records.errors import InvalidRecordError, StoreNotFoundError
 from tooltrail.store.engines.database import Database
-from tooltrail.store.engines.targets import Target, is_there, parse_target
+from tooltrail.store.engines.targets import Target, absolute_path, is_there, parse_target
 from tooltrail.store.info import required_revision
-from tooltrail.store.roots import default_spool, remembered_root
+from tooltrail.store.roots import default_spool, named_root, remembered_root
 from tooltrail.store.store import Store, StoreOptions
+
+_LEVELS: Final = (None, "process", "journal", "store")
 
 
 def open_store(
     database: str | Path,
     *,
-    spool: Path | None = None,
+    spool: str | Path | None = None,
     create: bool = True,
     **options: Unpack[StoreOptions],
 ) -> Store:
@@ -45,18 +47,25 @@ def open_store(
         create: whether a missing store is created.
 
     Raises:
-        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server.
+        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server, or
+            `acknowledge` has another value.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
     for unknown in options.keys() - StoreOptions.__annotations__:
         raise TypeError(f"a store has no option {unknown}")
+    level, artifacts = options.get("acknowledge"), options.get("artifacts")
+    if level not in _LEVELS:
+        raise InvalidRecordError(f"acknowledge is process, journal or store, not {level!r}")
+    # Absolute paths, since the program may change its current folder.
+    options["artifacts"] = named_root(artifacts) if artifacts else None
     target = parse_target(database)
     opened = Database(target) if create else open_existing(target)
-    return Store(opened, spool or default_spool(target), options, creates=create)
+    folder = absolute_path(spool) if spool else default_spool(target)
+    return Store(opened, folder, options, creates=create)
 
 
 def create_store(
-    database: str | Path, *, spool: Path | None = None, **options: Unpack[StoreOptions]
+    database: str | Path, *, spool: str | Path | None = None, **options: Unpack[StoreOptions]
 ) -> Store:
     """Create a store and open it. For the arguments see `open_store`.
 
@@ -69,7 +78,7 @@ def create_store(
     from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
     target = parse_target(database)
-    create(target, remembered_root(target, options.pop("artifacts", None)))
+    create(target, remembered_root(target, options.pop("artifacts", None) or None))
     return open_store(database, spool=spool, create=False, **options)
 
 
@@ -78,7 +87,7 @@ def open_existing(target: Target) -> Database:
 
     Raises:
         StoreNotFoundError: there is no file.
-        InvalidRecordError: the path is a folder.
+        InvalidRecordError: the path is a pipe or a device.
         UnavailableError: the parent folder cannot be read.
     """
     if not is_there(target):

@@ -30,12 +30,12 @@ def is_mark(path: str) -> bool:
     return path.startswith(MARK_PREFIX)
 
 
-def named_root(artifacts: str) -> str:
+def named_root(artifacts: str | Path) -> str:
     """The artifact root that the caller named; a relative path is made absolute."""
-    return artifacts if "://" in artifacts else str(absolute_path(artifacts))
+    return str(artifacts) if "://" in str(artifacts) else str(absolute_path(artifacts))
 
 
-def remembered_root(target: Target, artifacts: str | None) -> str:
+def remembered_root(target: Target, artifacts: str | Path | None) -> str:
     """The root in the form that the store keeps: a folder beside an SQLite file stays relative.
 
     Without a name, the root of `trail.db` is the folder `trail.db-artifacts` beside the file.

@@ -47,7 +47,7 @@ Ingesting = Callable[[], AbstractContextManager[Callable[[int], object]]]
 class StoreOptions(TypedDict, total=False):
     """Arguments of `open_store`, which describes them."""
 
-    artifacts: str | None
+    artifacts: str | Path | None
     policy: "Policy | None"
     families: "FamilyRegistry | None"
     acknowledge: "Acknowledge | None"

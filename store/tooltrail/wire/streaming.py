@@ -107,7 +107,7 @@ def event_of(chunk: object) -> JsonObject:
         # Leave out what the provider did not send; aliases are the names on the wire.
         dumped = chunk.model_dump(mode="json", by_alias=True, exclude_unset=True)
         return cast("JsonObject", dict(dumped))
-    raise InvalidRecordError(f"{type(chunk).__name__} is no part of a stream")
+    raise InvalidRecordError(f"{type(chunk).__name__} is no answer and no part of a stream")
 
 
 def _encoded(value: object, levels: int = MOST_LEVELS) -> object:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.support.evidence import check_evidence
 
-from tooltrail.records import ToolCall, ainvoke, invoke
+from tooltrail.records import SearchOutput, StreamRecord, ToolCall, ainvoke, invoke
 from tooltrail.store import Store
 
 CALL = ToolCall.of("Read", {"path": "a.txt"})
@@ -63,3 +63,17 @@ def test_plain_content_of_a_tool_with_a_family_is_worded_by_generic(store: Store
     assert detail.summary.family == "file_read"
     assert detail.receipt is not None
     assert (detail.receipt.renderer_name, detail.receipt.text) == ("generic", '{\n  "rows": 2\n}\n')
+
+
+def test_a_result_of_another_family_is_worded_by_that_family(store: Store) -> None:
+    matches = StreamRecord.from_bytes("matches", b"a.py:1:x\n")
+    found = SearchOutput(match_count=1, returned=1, matches=matches)
+    invocation = store.open_session().start(CALL)
+    finished = invoke(lambda _: found, CALL, invocation.finish)
+
+    detail = store.reader.invocation(finished.invocation_id)
+    assert (detail.summary.state, detail.summary.family) == ("success", "file_read")
+    assert detail.receipt is not None
+    assert detail.receipt.renderer_name == "search"
+    assert "a.py:1:x" in detail.receipt.text
+    check_evidence(store)

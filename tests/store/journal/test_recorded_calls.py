@@ -152,7 +152,6 @@ def test_what_cannot_be_recorded_leaves_nothing(store: Store) -> None:
         (EndedCall(BASH, no_content, family="generic"), InvalidRecordError),
         (EndedCall(BASH, false_digest, family="generic"), InvalidRecordError),
         (EndedCall(ToolCall(tool_name="Read"), made()), InvalidRecordError),
-        (EndedCall(BASH, made(), family="generic"), InvalidRecordError),
         (EndedCall(BASH, made(), family="none"), NotFoundError),
     ]
     for call, kind in refused:
@@ -178,3 +177,13 @@ def test_many_long_calls_are_appended_a_few_at_a_time(store: Store) -> None:
         next(recorded)
         assert made_count == 8
         assert sum(1 for _ in recorded) == 31
+
+
+def test_calls_before_an_error_of_their_source_are_recorded(store: Store) -> None:
+    def calls() -> Iterator[EndedCall]:
+        yield from (EndedCall(BASH, made(b"%d" % n)) for n in range(3))
+        raise ConnectionError("the source is gone")
+
+    with store.open_session() as session, pytest.raises(ConnectionError, match="gone"):
+        list(session.record_many(calls()))
+    assert store.reader.counts().invocations == {"ok": 3}

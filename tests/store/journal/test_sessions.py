@@ -402,6 +402,33 @@ def test_a_task_interrupts_a_call(store: Store) -> None:
     assert store.reader.invocation(finished.invocation_id).summary.state == "interrupted"
 
 
+def test_a_call_whose_finish_is_cancelled_has_one_end(store: Store) -> None:
+    session = Session.open(store.recorder)
+    invocation = session.start(shell_call())
+
+    async def run() -> None:
+        task = asyncio.create_task(invocation.afinish(made()))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(InvocationFinishedError):  # as a runtime does in its `except`
+            await invocation.ainterrupt("cancelled")
+        await session.amessage(Message.of("user", "go on"))  # appended behind the end
+
+    asyncio.run(run())
+    assert store.reader.invocation(invocation.id).summary.state == "success"
+    assert ingested_rows(store, "SELECT count(*) FROM rejected_facts") == [(0,)]
+
+
+def test_a_call_may_be_finished_again_if_its_end_was_refused(store: Store) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    other = CompleteOutput.failure("Read", ToolError(kind="internal", message="no"))
+    with pytest.raises(InvalidRecordError, match="not of 'Read'"):
+        asyncio.run(invocation.afinish(other))
+    assert invocation.finish(made()).state == "success"
+
+
 def test_what_fails_for_one_task_leaves_the_others_alone(store: Store) -> None:
     session = Session.open(store.recorder)
 

@@ -15,7 +15,7 @@ from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
-from tooltrail.records import InvalidRecordError
+from tooltrail.records import InvalidRecordError, canonical_json
 from tooltrail.records.digests import digest_of
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite_library import sqlite3
@@ -204,6 +204,7 @@ def test_a_path_is_found_as_a_shell_a_compiler_and_a_patch_write_it() -> None:
         ("/x/my dir/my file.txt", "cat 'my dir'/\"my file.txt\""),
         (r"C:\repo\a.py", r"type C:\\repo\\a.py"),
         ("/repo/.env", "cat .env"),
+        ("/repo/a\udcff.txt", canonical_json.encode("cat a\udcff.txt").decode()),
     ):
         assert query.span(text) is None
         assert PathQuery(wanted).span(text) is not None, text
@@ -226,16 +227,18 @@ def test_a_name_behind_a_letter_of_an_option_is_in_the_index(parts: StoreParts) 
 @pytest.mark.both_engines
 def test_the_folder_in_which_a_call_ran_counts_for_a_path(parts: StoreParts) -> None:
     environments = [b'{"cwd":"/repo/src"}', b'{"cwd":"/other"}', b'{"host":"here"}']
-    calls = [call(SESSION, n, arguments=b'{"command":"make"}') for n in range(3)]
+    environments.append(canonical_json.encode({"cwd": "/d\udcff"}))  # a name that is not UTF-8
+    calls = [call(SESSION, n, arguments=b'{"command":"make"}') for n in range(4)]
     for one, environment in zip(calls, environments, strict=True):
         start = changed(one.start, environment=digest_of(environment))
         one.start = start._replace(bodies=[*start.bodies, environment])
-    inside, _, _ = recorded(parts, *calls)
+    inside, _, _, odd = recorded(parts, *calls)
     for path in ("/repo", "/repo/src", "src"):
         assert [hit.id for hit in search(parts, PathQuery(path))] == [inside]
+    assert [hit.id for hit in search(parts, PathQuery("d\udcff"))] == [odd]
     for path in ("/repo/lib", "None"):
         assert search(parts, PathQuery(path)) == []
-    for text, ids in (("/repo/src", [inside]), ("/none", [])):
+    for text, ids in (("/repo/src", [inside]), ("/none", []), ("/d\udcff", [odd])):
         where = InvocationFilter(expression=parts.reader.resolved([Comparison("cwd", "=", text)]))
         assert [one.id for one in parts.reader.invocations(where).items] == ids
 

@@ -82,7 +82,7 @@ def test_an_event_has_the_names_of_the_wire_and_only_what_was_sent() -> None:
 
 @pytest.mark.parametrize("chunk", [7, None, [], SimpleNamespace(choices=[])])
 def test_what_no_stream_consists_of_is_refused(chunk: Any) -> None:
-    with pytest.raises(InvalidRecordError, match="is no part of a stream"):
+    with pytest.raises(InvalidRecordError, match="is no answer and no part of a stream"):
         ResponseStream(OPENAI).feed(chunk)
 
 

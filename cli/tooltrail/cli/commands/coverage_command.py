@@ -9,14 +9,14 @@ import click
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import json_option, store_options
+from tooltrail.cli._options import SourcePath, json_option, store_options
 from tooltrail.cli._output import counted, print_array, say
 from tooltrail.cli._tables import print_table
 
 
 @click.command("coverage")
 @click.argument(
-    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
+    "paths", metavar="PATH...", nargs=-1, required=True, type=SourcePath(path_type=Path)
 )
 @store_options
 @click.option("--format", "format_name", metavar="NAME", help="Read every file as this format.")

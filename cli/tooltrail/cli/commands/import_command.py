@@ -6,14 +6,14 @@ from pathlib import Path
 import click
 
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import json_option, store_options
+from tooltrail.cli._options import SourcePath, json_option, store_options
 from tooltrail.cli._output import counted, printable, write
 from tooltrail.cli._times import MOMENT
 
 
 @click.command("import")
 @click.argument(
-    "paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path, readable=False)
+    "paths", metavar="[PATH]...", nargs=-1, type=SourcePath(path_type=Path, readable=False)
 )
 @store_options
 @click.option("--format", "format_name", metavar="NAME", help="Read every file as this format.")

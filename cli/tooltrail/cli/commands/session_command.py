@@ -25,7 +25,7 @@ _COLUMNS: Final[Columns] = {
     "CALLS": lambda view: str(view.invocation_count),
     "OPEN": lambda view: str(view.open_count),
     "AGENT": lambda view: view.agent or "",
-    "TITLE": lambda view: view.title or "",
+    "TITLE": lambda view: view.title or view.name or "",
 }
 
 

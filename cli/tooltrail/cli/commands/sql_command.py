@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 _MOST_ROWS = 1_000
 """Most rows of a table, whose columns must be measured before the first row is printed."""
 
-_MOST_CHARS = 1_000
-"""Most characters of a cell of a table."""
-
 
 @click.command("sql")
 @store_options
@@ -81,5 +78,4 @@ def _plain(value: Any) -> Any:
 
 
 def _cell(value: object) -> str:
-    text = "" if value is None else str(value)
-    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
+    return "" if value is None else str(value)

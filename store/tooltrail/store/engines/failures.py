@@ -90,7 +90,9 @@ def translated_errors(target: Target) -> Generator[None]:
         raise DamageError(
             f"database {target} holds text that is not UTF-8", path=str(target)
         ) from error
-    except (TypeError, UnicodeEncodeError) as error:
+    except UnicodeEncodeError as error:
+        raise InvalidRecordError("a database takes no text that is not UTF-8") from error
+    except TypeError as error:
         raise InvalidRecordError(f"a value cannot be stored: {error}") from error
     except OverflowError as error:
         # sqlite3 raises `OverflowError` for an integer beyond 64 bits; PostgreSQL has a data error.

@@ -62,8 +62,8 @@ def parse_target(database: str | Path) -> Target:
     """Read a file path, `sqlite:///PATH`, or `postgresql://…`.
 
     Raises:
-        InvalidRecordError: another kind of database, SQLite without a file, or a URL or path that
-            cannot be read.
+        InvalidRecordError: another kind of database, SQLite without a file, a folder, or a URL or
+            path that cannot be read.
     """
     if "\0" in str(database):
         raise InvalidRecordError("the name of a database holds a NUL character")
@@ -101,15 +101,13 @@ def is_there(target: Target) -> bool:
     """Whether there is a database file; True for a server.
 
     Raises:
-        InvalidRecordError: the path is a folder, a pipe or a device.
+        InvalidRecordError: the path is a pipe or a device.
         UnavailableError: the parent folder cannot be read.
     """
     if not isinstance(target, SqliteTarget):
         return True
     path = target.path
     with unavailable_if_failing(f"database {path} cannot be opened"):
-        if path.is_dir():
-            raise InvalidRecordError(f"{path} is a folder; a database is a file")
         is_found = path.exists()
         if is_found and not path.is_file():
             raise InvalidRecordError(f"{path} is not a regular file; a database is one")
@@ -117,7 +115,10 @@ def is_there(target: Target) -> bool:
 
 
 def _file_target(name: str | Path) -> SqliteTarget:
-    return SqliteTarget(Path(os.path.realpath(absolute_path(name))))
+    path = Path(os.path.realpath(absolute_path(name)))
+    if os.path.isdir(path):  # noqa: PTH112  never raises, unlike `Path.is_dir`
+        raise InvalidRecordError(f"{path} is a folder; a database is a file")
+    return SqliteTarget(path)
 
 
 def _server_target(rest: str) -> PostgresTarget:

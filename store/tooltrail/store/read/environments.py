@@ -4,12 +4,12 @@ An environment is a JSON document in a body, which the database may hold compres
 may share one. So values are compared here for each environment; SQL compares digests alone.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, cast
 
+from tooltrail.records.canonical_json import decode
 from tooltrail.records.digests import Digest
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.expressions import (
@@ -51,7 +51,7 @@ def environments_where(
 def members_of(environment: str | bytes | None) -> Mapping[str, Any]:
     """The members of an environment; empty if it is missing or damaged."""
     with suppress(ValueError, RecursionError):
-        found = json.loads(environment or "")
+        found = decode(environment or "")
         return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
     return {}
 

@@ -21,7 +21,7 @@ from tooltrail.store.read.expression_sql import has_run_in
 from tooltrail.store.read.pages import key_of
 from tooltrail.store.read.rows import Sql, fetch, is_in, limited, where
 from tooltrail.store.search.index import owners_with, what_is_behind
-from tooltrail.store.search.queries import PathQuery, Query
+from tooltrail.store.search.queries import PathQuery, Query, folder_of
 from tooltrail.store.search.words import Phrase
 
 _TABLES: Final = (("invocations", "started_at"), ("messages", "created_at"))
@@ -157,9 +157,7 @@ def _may_be_hits(connection: Connection, query: Query, phrases: Sequence[Phrase]
             waiting = Sql(f"{_WAITING} JOIN {table} AS o ON o.id = e.subject_id {_RANGE}", behind)
             found.update(int(row[0]) * 2 + is_message for row in fetch(connection, waiting))
     if isinstance(query, PathQuery):
-        ran_in = environments_where(
-            connection, lambda has: query.span(str(has.get("cwd") or "")) is not None
-        )
+        ran_in = environments_where(connection, lambda has: bool(query.find([folder_of(has)], 0)))
         if ran_in:
             select = Sql("SELECT invocations.key FROM invocations") + where([has_run_in(ran_in)])
             found.update(int(row[0]) * 2 for row in fetch(connection, select))

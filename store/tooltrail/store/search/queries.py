@@ -2,8 +2,8 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from unicodedata import normalize
 
 from tooltrail.records.errors import InvalidRecordError
@@ -158,7 +158,7 @@ class PathQuery:
     """
 
     def __init__(self, path: str) -> None:
-        path = normalize("NFC", posixpath.normpath(path))
+        path = _spelled(posixpath.normpath(path))
         *folders, name = path.lstrip("/").split("/")
         if name in ("", ".", ".."):
             raise InvalidRecordError(f"{path!r} has no name; name a folder or a file")
@@ -178,7 +178,7 @@ class PathQuery:
         found: list[Place] = []
         for piece in pieces:
             if piece.name.startswith(("arguments", "output", FOLDER)):
-                text = piece.text if piece.text.isascii() else normalize("NFC", piece.text)
+                text = piece.text if piece.text.isascii() else _spelled(piece.text)
                 span = self.span(text)
                 if span is not None:
                     found.append(place_of(piece._replace(text=text), *span, context))
@@ -197,6 +197,16 @@ class PathQuery:
 
 
 Query: TypeAlias = WordQuery | LineQuery | PathQuery
+
+
+def _spelled(path: str) -> str:
+    """A path in one form of Unicode, with a byte that is not UTF-8 as an escape, as in a record."""
+    return normalize("NFC", path.encode(errors="backslashreplace").decode())
+
+
+def folder_of(environment: Mapping[str, Any]) -> Piece:
+    """The folder in which a call ran, by the members of its environment."""
+    return Piece(FOLDER, str(environment.get("cwd") or ""), "")
 
 
 def place_of(piece: Piece, start: int, end: int, context: int) -> Place:

@@ -20,7 +20,7 @@ from tooltrail.store.read.environments import members_of
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.read.rows import Sql, fetch_each, is_in
 from tooltrail.store.search.owners import Owner, iter_owners
-from tooltrail.store.search.queries import FOLDER, LineQuery, PathQuery, Place, Query
+from tooltrail.store.search.queries import LineQuery, PathQuery, Place, Query, folder_of
 from tooltrail.store.search.texts import (
     OpenArchive,
     Piece,
@@ -206,7 +206,7 @@ class Search:
 
     def _pieces(self, detail: InvocationDetail) -> Iterator[Piece]:
         if isinstance(self.query, PathQuery):
-            yield Piece(FOLDER, str(members_of(detail.environment).get("cwd") or ""), "")
+            yield folder_of(members_of(detail.environment))
         yield from pieces_of(detail, self._read)
 
     def _in_long_streams(self, detail: InvocationDetail) -> list[Place]:

@@ -178,7 +178,7 @@ class Ledger:
             entries = f"entry {first}" if first == last else f"entries {first} to {last}"
             subject = f"{entries} of {journal.name}"
             if is_explained:
-                message = f"{subject} were lost with a damaged place of the journal"
+                message = f"{subject}: lost with a damaged place of the journal"
                 checking.incomplete(subject, _LEDGER, None, message)
             else:
                 checking.damage(subject, _LEDGER, None, f"{subject}: removed from the ledger")
