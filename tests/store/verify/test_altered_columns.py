@@ -18,6 +18,7 @@ from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest
+from tooltrail.store.verify import Totals
 
 _NUMBER = "a number that the database gave; nothing refers to it"
 _OWN = "belongs to this database; no fact says it"
@@ -83,7 +84,7 @@ def altered(  # noqa: PLR0911  one return for each kind of column
         return value + timedelta(seconds=1) if isinstance(value, datetime) else (value or 0) + 1
     if column.type is schema.Uuid16:
         other = UUID(int=999)
-        return other.bytes if isinstance(value, bytes) else other
+        return other if isinstance(value, UUID) else other.bytes
     if isinstance(column.type, LargeBinary):
         return bytes([value[0] ^ 1]) + value[1:] if value else bytes(32)
     if isinstance(value, str):
@@ -93,11 +94,11 @@ def altered(  # noqa: PLR0911  one return for each kind of column
     return value + 1000 if isinstance(value, int) else 7
 
 
-def row_of(store: StoreParts, column: Column[Any]) -> dict[str, Any]:
-    """A row whose value of the column is to be altered; one that has a value where there is one."""
+def row_of(store: StoreParts, column: Column[Any], *, is_filled: bool = True) -> dict[str, Any]:
+    """A row whose value of a column is to be altered: with a value or without, if there is one."""
     table = column.table
     names = ", ".join(f'"{one.name}"' for one in table.columns)
-    has_value = f'CASE WHEN "{column.name}" IS NULL THEN 1 ELSE 0 END'
+    has_value = f'CASE WHEN "{column.name}" IS {"" if is_filled else "NOT "}NULL THEN 1 ELSE 0 END'
     order = ", ".join([has_value, *(f'"{one.name}"' for one in table.primary_key.columns)])
     where = "WHERE state <> 'started'" if table is schema.invocations else ""
     rows = store.run(f'SELECT {names} FROM "{table.name}" {where} ORDER BY {order} LIMIT 1')
@@ -169,7 +170,9 @@ KEYS = {
 
 
 def test_an_intact_store_has_rows_in_every_table_and_no_damage(filled: StoreParts) -> None:
-    assert filled.damage(receipts=True) == []
+    totals = Totals()
+    assert {one.kind for one in filled.verify(receipts=True, totals=totals)} <= {"incomplete"}
+    assert totals.checked["sessions"] == filled.count(schema.sessions)
     empty = [
         one.name
         for one in schema.EVIDENCE
@@ -187,8 +190,18 @@ def test_a_change_of_one_value_is_named(filled: StoreParts, table: Table) -> Non
     assert filled.damage() == []
 
 
-def assert_change_is_named(store: StoreParts, table: Table, column: Column[Any]) -> None:
-    row = row_of(store, column)
+@pytest.mark.parametrize("filled", ["sqlite"], indirect=True)
+def test_a_value_that_no_fact_gave_is_named(filled: StoreParts) -> None:
+    for column in schema.sessions.columns:
+        row = row_of(filled, column, is_filled=False)
+        if row[column.name] is None:
+            assert_change_is_named(filled, schema.sessions, column, row)
+
+
+def assert_change_is_named(
+    store: StoreParts, table: Table, column: Column[Any], row: dict[str, Any] | None = None
+) -> None:
+    row = row or row_of(store, column)
     expected = subjects_of(store, table, row)
     if column is schema.sessions.c.key:
         expected = _members_of(store, row["key"])

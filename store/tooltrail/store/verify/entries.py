@@ -184,6 +184,8 @@ class EntryChecks:
             opened_at = self._connection.moment(fact.at)
             expected = {"journal_key": journal, "opened_at": opened_at}
             checking.compare(subject, "sessions", expected, row)
+        if row is not None and row["entry"] is None and row["journal_key"] == journal:
+            checking.totals.checked["sessions"] += 1  # others are counted with their opening
         session = checking.sessions[fact.session] = SessionState(row)
         return session
 

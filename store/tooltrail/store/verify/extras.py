@@ -1,9 +1,10 @@
-"""Finds rows without a fact."""
+"""Finds rows, and columns of sessions, without a fact."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.store.column_groups import CLOSING, OPENING
 from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.verify.calls import OF_CALLS
 from tooltrail.store.verify.checking import Checking, Finding
@@ -68,6 +69,11 @@ _RULES: Final = (
     _of_fact("sessions", "entry", "'session.opened'", "open_journal_key"),
     _of_fact("sessions", "close_entry", "'session.closed'", "close_journal_key"),
     _Rule("sessions", "session", _UNKNOWN_SESSION),
+    *(
+        _Rule("sessions", "session", f"t.{entry} IS NULL AND t.{column} IS NOT NULL", column)
+        for *columns, entry in (OPENING, CLOSING)
+        for column in columns
+    ),
     _Rule("rejected_facts", "rejected fact", _UNKNOWN_ENTRY, names="t.journal_key, t.n"),
     _Rule("tools", "tool", _UNKNOWN_TOOL, "digest", "t.digest"),
     *(_of_owner(table, "invocation", "call") for table in ("surfaces", *OF_CALLS)),
