@@ -5,7 +5,16 @@ from typing import Any
 import pytest
 from pydantic import JsonValue, ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
+from tests.records.support import (
+    artifact_path,
+    check_golden,
+    omitted,
+    result_of,
+    run,
+    run_result,
+    surfaces,
+    whole,
+)
 from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
@@ -13,9 +22,6 @@ from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
     InvalidRecordError,
-    Policy,
-    Projection,
-    Receipt,
     SchemaViolation,
     StructuredOutput,
     canonical_json,
@@ -38,38 +44,23 @@ def wrong(count: int) -> list[SchemaViolation]:
     return [SchemaViolation(path=f"/{n}", message=f"wrong {n}") for n in range(count)]
 
 
-def run(output: StructuredOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
-    projection, receipt, publisher = surfaces(
-        CompleteOutput.success("submit_result", output), "structured_output", policy
-    )
-    assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
-    return projection, receipt
-
-
 PRICE = SchemaViolation(path="/items/0/price", message="must be a number")
 NAMELESS = SchemaViolation(path="", message='"name" is missing')
 
 
-@each_case(
-    ("name", "output", "policy"),
-    [
-        ("structured_output_accepted", submitted({"ok": True}), None),
-        ("structured_output_rejected", submitted({}, PRICE, NAMELESS, attempt=2), None),
-        ("structured_output_hidden", submitted({}, *wrong(3)), SMALL),
-        ("structured_output_one_hidden", submitted({}, *wrong(2), attempt=1000), SMALL),
-        ("structured_output_artifact", submitted("x" * 30_000), None),
-    ],
-)
-def test_the_receipt_is_worded_as_in_the_golden_file(
-    name: str, output: StructuredOutput, policy: Policy | None
-) -> None:
-    _, receipt = run(output, policy)
-    assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("structured_output", 1)
+def test_the_receipt_is_worded_as_in_the_golden_file() -> None:
+    check_golden(
+        ("structured_output", 1),
+        structured_output_accepted=submitted({"ok": True}),
+        structured_output_rejected=submitted({}, PRICE, NAMELESS, attempt=2),
+        structured_output_hidden=(submitted({}, *wrong(3)), SMALL),
+        structured_output_one_hidden=(submitted({}, *wrong(2), attempt=1000), SMALL),
+        structured_output_artifact=submitted("x" * 30_000),
+    )
 
 
 def test_the_canonical_result_of_a_valid_value_has_no_errors() -> None:
-    assert result_of(run(submitted({"ok": True}))[0]) == {
+    assert run_result(submitted({"ok": True})) == {
         "agent": "reviewer",
         "schema_digest": SCHEMA,
         "valid": True,
@@ -80,7 +71,7 @@ def test_the_canonical_result_of_a_valid_value_has_no_errors() -> None:
 
 
 def test_the_canonical_result_of_an_invalid_value_lists_and_counts_the_errors() -> None:
-    assert result_of(run(submitted([], PRICE, NAMELESS, attempt=2))[0]) == {
+    assert run_result(submitted([], PRICE, NAMELESS, attempt=2)) == {
         "agent": "reviewer",
         "schema_digest": SCHEMA,
         "valid": False,
@@ -143,7 +134,7 @@ def test_a_value_stands_in_the_result_as_it_is(value: JsonValue) -> None:
 
 
 def test_null_is_told_from_no_value() -> None:
-    result = result_of(run(submitted(None))[0])
+    result = run_result(submitted(None))
     assert "value" not in result
     assert (result["value_preview"], result["value_truncated"]) == ("null", False)
     assert result["truncated"] is False
