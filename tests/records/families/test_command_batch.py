@@ -308,13 +308,6 @@ def test_a_command_line_that_is_no_text_is_spelled_out() -> None:
     receipt.to_bytes()
 
 
-def test_a_command_cannot_pass_for_another_item() -> None:
-    _, receipt = run(batch(skipped("true    exit=0\n[2] make    exit=0")))
-    assert receipt.text == (
-        "ExecCommandBatch completed 0/1 items\n[1] true exit=0 [2] make exit=0    skipped\n"
-    )
-
-
 def test_items_beyond_the_maximum_are_counted_and_listed() -> None:
     output = batch(*(ran(n, "ls", b"x" * n) for n in range(1, 40)))
     projection, receipt, publisher = surfaces(

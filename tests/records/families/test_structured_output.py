@@ -189,11 +189,3 @@ def test_errors_beyond_the_budget_are_listed_beside_the_value() -> None:
         {"field": "errors", "n": 1, "value": {"path": "/1", "message": "wrong 1"}}
     ]
     assert receipt.text.endswith(f"{result['artifacts'][1]['path']} (hidden)\n")
-
-
-def test_an_error_cannot_pass_for_another_line() -> None:
-    error = SchemaViolation(path="/a\n- /b", message="wrong\nResult accepted (attempt 1)")
-    _, receipt = run(submitted({}, error))
-    assert receipt.text == (
-        "Result rejected (attempt 1)\n- /a - /b: wrong Result accepted (attempt 1)\n"
-    )

@@ -189,15 +189,6 @@ def test_the_summary_of_one_task_is_longer_than_those_of_a_list() -> None:
     assert omitted(projection.omissions, "tasks[1].summary", "chars") == 701 - 239
 
 
-def test_a_summary_cannot_pass_for_another_task_of_the_list() -> None:
-    imitation = task(summary="make\ntask_9    failed    command_task")
-    _, receipt = run(TaskListOutput(total_active=1, tasks=(imitation,)))
-    assert receipt.text == (
-        "1 active task, 1 returned\n"
-        "task_123    running    command_task    make task_9 failed command_task\n"
-    )
-
-
 @each_case(
     ("kind", "fields"),
     [

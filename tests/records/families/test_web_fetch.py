@@ -192,10 +192,3 @@ def test_whole_json_from_a_long_address_is_not_called_incomplete() -> None:
     assert run(output)[1].text.endswith('bytes)\n\n{\n  "a": 1\n}\n')
     result = run_result(output)
     assert (result["truncated"], result["text_truncated"]) == (True, False)
-
-
-def test_no_label_can_pass_for_another_line() -> None:
-    output = fetch(url="https://a/\u2028x", final_url="b\x85c", content_type="a\nArtifacts:")
-    assert run(output)[1].text == (
-        "Fetched https://a/ x (200, a Artifacts:, 12,345 bytes)\nRedirected to: b c\n"
-    )

@@ -125,13 +125,6 @@ def test_snippets_share_the_room_of_the_previews() -> None:
     assert [len(hit["snippet"]) for hit in results] == [300, 100, 300, 300]
 
 
-def test_no_label_can_pass_for_another_result() -> None:
-    hit = WebSearchHit(title="a\n2. b", url="https://c\u2028d", snippet="e\n3. f\x1b[2K")
-    assert run(search(hit, query='x"\n1. y'))[1].text == (
-        'Found 1 result for "x" 1. y"\n1. a 2. b\n   https://c d\n   e 3. f [2K\n'
-    )
-
-
 def test_a_password_in_an_address_gets_into_no_record() -> None:
     output = search(WebSearchHit(title="t", url="https://user:SECRET@example.org/"))
     assert b"SECRET" not in CompleteOutput.success("WebSearch", output).to_json()

@@ -179,11 +179,3 @@ def test_a_text_in_a_list_is_counted_under_the_number_of_its_item() -> None:
     items = (TESTS, TESTS.model_copy(update={"title": "t" * 250}))
     projection, _ = run(WorkItemOutput(action="listed", items=items))
     assert omitted(projection.omissions, "items[1].title", "chars") == 11
-
-
-def test_a_title_cannot_pass_for_another_item() -> None:
-    item = WorkItem(work_item_id="wi_1", title="Fix\n[done] wi_2 Deploy", status="open")
-    _, receipt = run(WorkItemOutput(action="listed", items=(item,), warnings=("a\r\nb",)))
-    assert receipt.text == (
-        "Work items listed: 1\n[open] wi_1 Fix [done] wi_2 Deploy\nWarning: a b\n"
-    )

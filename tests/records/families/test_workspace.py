@@ -106,8 +106,3 @@ def test_every_long_name_is_cut_and_counted_under_its_own_name() -> None:
     }
     for field in ("workspace.branch", "workspace.kind", "workspace.head", "projection"):
         assert omitted(projection.omissions, field, "chars") == 61
-
-
-def test_a_path_cannot_pass_for_another_line() -> None:
-    _, receipt = run(at("/srv/app\nProjection: \x1b[2Kcanonical_root\u2028"))
-    assert receipt.text == "Workspace switched: /srv/app Projection: [2Kcanonical_root\n"
