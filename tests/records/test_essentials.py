@@ -267,8 +267,9 @@ def _forging(part: Any) -> Any:
 
 @each_case("name", WIDEST)
 def test_no_label_of_a_result_begins_a_line_of_its_receipt(name: str) -> None:
+    family = name.split(maxsplit=1)[0]
     output = CompleteOutput.success("tool", mapped(WIDEST[name], _forging), "done")
-    _, receipt, _ = surfaces(output, name.split(maxsplit=1)[0], widest_policy(name.split(maxsplit=1)[0]))
+    _, receipt, _ = surfaces(output, family, widest_policy(family))
     assert [line for line in receipt.text.splitlines() if line.startswith("Forged")] == []
     assert not {*receipt.text} & {*"\r\u2028\x85\x1b\ud800"}
     assert ("Forged" in receipt.text) is (name not in WITHOUT_LABELS)
