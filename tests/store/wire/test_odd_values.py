@@ -8,11 +8,13 @@ of a stream that came broken; in every format, as text and as values.
 # pyright: reportUnknownVariableType=false
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from tests.store.wire.test_odd_payloads import ANSWERS, CALL, runnable
+from tests.store.wire.test_odd_payloads import ANSWERS, runnable
+from tests.support.agents.scripted_provider import FORMATS
+from tests.support.agents.spelled_answers import Call, Turn, stream_events
 from tests.support.cases import each_case
 
 from tooltrail.records import Conversation, InvalidRecordError, Message
@@ -124,67 +126,8 @@ def test_half_a_character_is_kept_as_it_came(name: str) -> None:
     assert "\\ud8" not in json.dumps(export.request)
 
 
-PIECES: dict[str, tuple[dict[str, Any], ...]] = {
-    "openai": (
-        {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **CALL}]}}]},
-        {
-            "choices": [
-                {"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {"arguments": ""}}]}}
-            ]
-        },
-        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
-    ),
-    "openai-responses": (
-        {
-            "type": "response.output_item.added",
-            "output_index": 0,
-            "item": {
-                "type": "function_call",
-                "id": "a",
-                "call_id": "b",
-                "name": "f",
-                "arguments": "",
-            },
-        },
-        {
-            "type": "response.function_call_arguments.delta",
-            "output_index": 0,
-            "item_id": "a",
-            "delta": "{}",
-        },
-        {
-            "type": "response.output_item.done",
-            "output_index": 0,
-            "item": {
-                "type": "function_call",
-                "id": "a",
-                "call_id": "b",
-                "name": "f",
-                "arguments": "{}",
-                "status": "completed",
-            },
-        },
-        {
-            "type": "response.completed",
-            "response": {"id": "r", "status": "completed", "output": []},
-        },
-    ),
-    "anthropic": (
-        {"type": "message_start", "message": {"role": "assistant", "content": []}},
-        {
-            "type": "content_block_start",
-            "index": 0,
-            "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "input_json_delta", "partial_json": "{}"},
-        },
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
-        {"type": "message_stop"},
-    ),
+PIECES: dict[str, Sequence[dict[str, Any]]] = {
+    **{name: stream_events(name, Turn("a", (Call("f", {}),), usage=None)) for name in FORMATS},
     "bedrock": (
         {"messageStart": {"role": "assistant"}},
         {
@@ -196,16 +139,6 @@ PIECES: dict[str, tuple[dict[str, Any], ...]] = {
         {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"toolUse": {"input": "{}"}}}},
         {"contentBlockStop": {"contentBlockIndex": 0}},
         {"messageStop": {"stopReason": "tool_use"}},
-    ),
-    "gemini": (
-        {"candidates": [{"content": {"parts": [{"text": "a"}]}}]},
-        {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}}]},
-        {"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]},
-    ),
-    "ollama": (
-        {"message": {"content": "a"}, "done": False},
-        {"message": {"tool_calls": [{"function": {"name": "f", "arguments": {}}}]}, "done": False},
-        {"message": {"content": ""}, "done": True, "done_reason": "stop"},
     ),
     "cohere": (
         {"type": "message-start", "id": "c", "delta": {"message": {"role": "assistant"}}},

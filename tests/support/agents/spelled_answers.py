@@ -60,8 +60,12 @@ def spell_whole(format_name: str, turn: Turn) -> bytes:
     return json.dumps(_WHOLE[format_name](turn)).encode()
 
 
+def stream_events(format_name: str, turn: Turn) -> list[dict[str, Any]]:
+    return [*_STREAMS[format_name](turn)]
+
+
 def spell_stream(format_name: str, turn: Turn) -> bytes:
-    events = _STREAMS[format_name](turn)
+    events = stream_events(format_name, turn)
     if format_name == "ollama":
         return b"".join(json.dumps(event).encode() + b"\n" for event in events)
     lines: list[str] = []
