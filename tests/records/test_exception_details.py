@@ -6,12 +6,7 @@ from typing import Any, NoReturn, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.records.failing import (
-    SECRET,
-    SilentError,
-    details_of,
-    exceptions,
-)
+from tests.records.failing import SECRET, SilentError, details_of, exceptions
 from tests.records.odd_values import anything
 from tests.records.support import surfaces
 
@@ -114,16 +109,6 @@ def related_to(error: BaseException) -> list[Any]:
     """The exceptions that are described beside one."""
     related: list[Any] = details_of(error_of_exception(error)).get("related", [])
     return related
-
-
-def test_causes_follow_what_python_would_print() -> None:
-    inner, outer = ValueError("inner"), ValueError("outer")
-    outer.__context__ = inner
-    assert related_to(outer) == [{"raised": "ValueError: inner", "cause_of": [0]}]
-    outer.__suppress_context__ = True
-    assert related_to(outer) == []
-    outer.__cause__ = KeyError("cause")
-    assert related_to(outer) == [{"raised": "KeyError: 'cause'", "cause_of": [0]}]
 
 
 def test_of_more_causes_the_nearest_are_listed_and_the_others_counted() -> None:

@@ -71,10 +71,6 @@ def test_a_report_without_a_word_is_not_a_cut_one() -> None:
     assert receipt.text == "Agent agent_7 completed\n"
 
 
-def test_the_summary_says_which_agent_and_how_far_it_is() -> None:
-    assert run(RUNNING)[0].canonical.summary_text == "agent agent_7 running"
-
-
 @each_case(
     "fields",
     [

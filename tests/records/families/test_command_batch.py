@@ -8,7 +8,6 @@ from tests.records.hidden import hidden_of
 from tests.records.support import (
     artifact_path,
     check_golden,
-    lossy,
     omitted,
     result_of,
     run,
@@ -24,7 +23,6 @@ from tooltrail.records import (
     CommandBatchOutput,
     CommandOutput,
     CompleteOutput,
-    Policy,
     StreamRecord,
     digest_of,
 )
@@ -113,11 +111,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file() -> None:
             ran_in_terminal(2, "second", b"\0both 2\n", exit_status=0),
         ),
     )
-
-
-def test_one_hidden_item_is_counted_in_the_singular() -> None:
-    _, receipt = run(batch(skipped("one"), skipped("two")), ONE)
-    assert "\n[1 further item is not shown: 1 skipped; listed in sha256/" in receipt.text
 
 
 def test_the_receipt_begins_with_the_name_that_the_model_used() -> None:
@@ -215,17 +208,6 @@ def test_an_item_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
         BatchItem.model_validate({"cmd": "ls", **fields})
 
 
-@pytest.mark.parametrize("policy", [None, ONE])
-def test_what_was_lost_of_the_order_of_an_item_is_counted_shown_or_not(
-    policy: Policy | None,
-) -> None:
-    fields = {**streams(2), "order": lossy(b"1 2 3\n", 9, "2.order"), "exit_status": 0}
-    item = BatchItem(cmd="b", status="completed", result=CommandOutput.model_validate(fields))
-    projection, _ = run(batch(skipped("a"), item), policy)
-    lost = [o for o in projection.omissions if o.field == "2.order" and o.unit == "bytes"]
-    assert [(o.stage, o.before - o.after) for o in lost] == [("capture", 9)]
-
-
 def test_artifacts_stand_inside_the_result_of_their_item() -> None:
     big = b"line of output\n" * 4000
     projection, receipt = run(batch(ran(1, "a", big), ran(2, "b"), ran(3, "c", b"short\n", big)))
@@ -242,16 +224,6 @@ def test_artifacts_stand_inside_the_result_of_their_item() -> None:
     assert receipt.text.endswith(f"\n\nArtifacts:\n{path} (1.stdout)\n{path} (3.stderr)\n")
 
 
-def test_streams_share_the_budget_and_quiet_ones_leave_theirs_to_the_others() -> None:
-    big = b"line of output\n" * 4000
-    items = (ran(1, "a", big), ran(2, "b", b"quiet\n"), ran(3, "c", big, big), failed("d"))
-    first, second, third, _ = run_result(batch(*items))["items"]
-    assert second["result"]["stdout_preview"] == "quiet\n"
-    long = (first["result"]["stdout_preview"], *map(third["result"].get, PREVIEWS))
-    assert all(10_500 < len(text) <= (32_000 - len("quiet\n")) // 3 + 1 for text in long)
-
-
-PREVIEWS = ("stdout_preview", "stderr_preview")
 SMALL = {"preview_chars": 1000, "receipt_chars": 80_000, "max_items": 64}
 
 
@@ -265,24 +237,6 @@ def test_commands_are_hidden_only_where_there_is_no_room_for_what_they_printed()
     assert indices(*(ran(n, "a", b"x" * 30) for n in range(1, 71))) == [*range(1, 34)]
     assert indices(*(ran(n, "a", b"x" * 5000) for n in range(1, 9))) == [1, 2]
     assert indices(*(ran(n, "a", b"x" * 5000, b"y" * 5000) for n in range(1, 9))) == [1]
-
-
-def test_each_stream_of_a_small_budget_says_something() -> None:
-    big = b"line of output\n" * 400
-    items = (ran(1, "a", big), ran(2, "b", big, big), ran(3, "c", big), ran(4, "d", big))
-    policy = policy_with(command_batch={**SMALL, "preview_chars": 2000})
-    shown = run_result(batch(*items), policy)["items"]
-    previews = [
-        item["result"][f"{side}_preview"]
-        for item in shown
-        for side in ("stdout", "stderr")
-        if item["result"][f"{side}_preview"] is not None
-    ]
-    assert [len(item["result"]["stdout_preview"]) <= 500 for item in shown] == [True] * 3
-    assert len(previews) == 4
-    for text in previews:
-        assert text.startswith("line of output\n")
-        assert text.endswith("line of output\n")
 
 
 def test_what_is_cut_of_an_item_is_named_by_its_place() -> None:

@@ -4,15 +4,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.records.support import (
-    artifact_path,
-    check_golden,
-    omitted,
-    result_of,
-    run,
-    run_result,
-    whole,
-)
+from tests.records.support import check_golden, omitted, result_of, run, run_result, whole
 from tests.support.cases import each_case
 
 from tooltrail.records import (
@@ -83,20 +75,6 @@ def test_a_combined_stream_stands_instead_of_both_streams() -> None:
         "combined_output_truncated": False,
         "truncated": False,
     }
-
-
-def test_a_combined_stream_that_is_cut_has_its_artifact() -> None:
-    data = b"line of output\n" * 9000
-    projection, receipt = run(combined(data, command="make", cwd="/srv"))
-    result = result_of(projection)
-    path = artifact_path(whole(data))
-    assert result["artifacts"] == [{"path": path}]
-    assert result["combined_output_artifact"] == 0
-    assert result["combined_output_truncated"] is result["truncated"] is True
-    assert 31_000 < len(result["combined_output_preview"]) <= 32_000
-    assert result["command"]["preview"] == "make"
-    assert receipt.text.endswith(f"\n\nArtifacts:\n{path} (combined)\n")
-    assert [role for role, _ in projection.artifacts] == ["combined"]
 
 
 def test_lists_show_how_a_command_with_a_combined_stream_ended() -> None:

@@ -2,16 +2,7 @@
 
 import pytest
 from pydantic import ValidationError
-from tests.records.support import (
-    MARKER,
-    check_golden,
-    lossy,
-    number,
-    omitted,
-    run,
-    run_result,
-    whole,
-)
+from tests.records.support import check_golden, lossy, omitted, run, run_result, whole
 from tests.support.policies import policy_with
 
 from tooltrail.records import FileReadOutput, LineRange, StreamRecord
@@ -75,18 +66,6 @@ def test_whole_json_of_a_file_with_a_long_path_is_not_called_incomplete() -> Non
     assert run(output)[1].text == '{"a":1}\n'
     result = run_result(output)
     assert (result["truncated"], result["content_truncated"]) == (True, False)
-
-
-@pytest.mark.parametrize(("size", "cut"), [(20_000, False), (20_001, True)])
-def test_a_file_is_shown_up_to_twenty_thousand_characters(size: int, *, cut: bool) -> None:
-    projection, _ = run(read(b"x" * size))
-    result = run_result(read(b"x" * size))
-    assert result["truncated"] is result["content_truncated"] is cut
-    assert len(result["content_preview"]) <= 20_000
-    match = MARKER.search(result["content_preview"])
-    missing = number(match["bytes"]) if match else 0
-    assert omitted(projection.omissions, "content", "bytes") == missing
-    assert (missing > 0) is cut
 
 
 def test_the_size_is_what_was_read_though_not_all_was_kept() -> None:

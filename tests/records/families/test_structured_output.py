@@ -5,16 +5,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue, ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.support import (
-    artifact_path,
-    check_golden,
-    omitted,
-    result_of,
-    run,
-    run_result,
-    surfaces,
-    whole,
-)
+from tests.records.support import check_golden, result_of, run, run_result, surfaces, whole
 from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
@@ -24,7 +15,6 @@ from tooltrail.records import (
     InvalidRecordError,
     SchemaViolation,
     StructuredOutput,
-    canonical_json,
     digest_of,
 )
 
@@ -138,30 +128,6 @@ def test_null_is_told_from_no_value() -> None:
     assert "value" not in result
     assert (result["value_preview"], result["value_truncated"]) == ("null", False)
     assert result["truncated"] is False
-
-
-@pytest.mark.parametrize(("levels", "field"), [(250, "value"), (251, "value_preview")])
-def test_a_value_too_deep_for_an_envelope_is_shown_as_text(levels: int, field: str) -> None:
-    value: JsonValue = []
-    for _ in range(levels - 1):
-        value = [value]
-    projection, _ = run(submitted(value))
-    assert set(result_of(projection)) & {"value", "value_preview"} == {field}
-    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
-
-
-def test_a_long_value_becomes_a_preview_and_an_artifact() -> None:
-    value: JsonValue = {"rows": [*range(9000)]}
-    projection, receipt = run(submitted(value))
-    result = result_of(projection)
-    path = artifact_path(whole(canonical_json.encode(value), "value"))
-    assert "value" not in result
-    assert len(canonical_json.encode(result["value_preview"])) <= 20_000
-    assert result["value_truncated"] is result["truncated"] is True
-    assert result["value_artifact"] == 0
-    assert result["artifacts"] == [{"path": path}]
-    assert omitted(projection.omissions, "value", "bytes") > 0
-    assert receipt.text == f"Result accepted (attempt 1)\n\nArtifacts:\n{path} (value)\n"
 
 
 def test_errors_beyond_the_budget_and_long_ones_are_counted() -> None:

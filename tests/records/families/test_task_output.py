@@ -118,14 +118,6 @@ def test_a_log_of_a_failure_is_an_artifact_and_counted_as_not_shown() -> None:
     assert "one\ntwo" not in receipt.text
 
 
-def test_an_empty_log_of_a_failure_leaves_nothing_out() -> None:
-    output = answer("success", task(status="failed", failure=whole(b"", "failure")))
-    projection, _ = run(output)
-    inner = result_of(projection)["task"]
-    assert "failure_artifact" not in inner
-    assert inner["truncated"] is False
-
-
 def test_long_sentences_are_cut_and_counted() -> None:
     projection, _ = run(answer("success", task(summary="s" * 241, result_summary="r" * 701)))
     inner = result_of(projection)["task"]

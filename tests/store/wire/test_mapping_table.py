@@ -1,6 +1,6 @@
 """Seed 4's table: how each provider spells tools, calls, results, errors and choices.
 
-Every cell stands here as exact JSON, written and read back.
+Every cell is exact JSON, written and read back.
 """
 
 from typing import Any
@@ -12,6 +12,7 @@ from tests.support.cases import each_case
 from tests.support.wire.choices import written_choice
 from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.schemas import TARGETS, problems
+from tests.support.wire.spelled_requests import PROVIDERS, QUESTION, spell_request
 
 from tooltrail.agents import submission_tool
 from tooltrail.records import (
@@ -63,178 +64,24 @@ def test_a_tool_definition(name: str) -> None:
     assert known.read_tools({}) == ()
 
 
-CALL = ToolCall(tool_name="get_weather", arguments_raw='{"city":"Paris"}', call_id="call_a")
 ARGS = {"city": "Paris"}
-ASKED: dict[str, Any] = {
-    "openai": [
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {
-                    "id": "call_a",
-                    "type": "function",
-                    "function": {"name": "get_weather", "arguments": '{"city":"Paris"}'},
-                }
-            ],
-        }
-    ],
-    "openai-responses": [
-        {
-            "type": "function_call",
-            "call_id": "call_a",
-            "name": "get_weather",
-            "arguments": '{"city":"Paris"}',
-        }
-    ],
-    "anthropic": [
-        {
-            "role": "assistant",
-            "content": [{"type": "tool_use", "id": "call_a", "name": "get_weather", "input": ARGS}],
-        }
-    ],
-    "bedrock": [
-        {
-            "role": "assistant",
-            "content": [{"toolUse": {"toolUseId": "call_a", "name": "get_weather", "input": ARGS}}],
-        }
-    ],
-    "ollama": [
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [
-                {"id": "call_a", "function": {"name": "get_weather", "arguments": ARGS}}
-            ],
-        }
-    ],
-    "cohere": [
-        {
-            "role": "assistant",
-            "tool_calls": [
-                {
-                    "id": "call_a",
-                    "type": "function",
-                    "function": {"name": "get_weather", "arguments": '{"city":"Paris"}'},
-                }
-            ],
-        }
-    ],
-    "gemini": [
-        {
-            "role": "model",
-            "parts": [{"functionCall": {"name": "get_weather", "args": ARGS, "id": "call_a"}}],
-        }
-    ],
-}
-RESULTS: dict[str, Any] = {
-    "openai": {"role": "tool", "tool_call_id": "call_a", "content": "18 C"},
-    "cohere": {"role": "tool", "tool_call_id": "call_a", "content": "18 C"},
-    "openai-responses": {"type": "function_call_output", "call_id": "call_a", "output": "18 C"},
-    "anthropic": {
-        "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "call_a", "content": "18 C"}],
-    },
-    "bedrock": {
-        "role": "user",
-        "content": [
-            {
-                "toolResult": {
-                    "toolUseId": "call_a",
-                    "content": [{"text": "18 C"}],
-                    "status": "success",
-                }
-            }
-        ],
-    },
-    "ollama": {
-        "role": "tool",
-        "tool_name": "get_weather",
-        "tool_call_id": "call_a",
-        "content": "18 C",
-    },
-    "gemini": {
-        "role": "user",
-        "parts": [
-            {
-                "functionResponse": {
-                    "name": "get_weather",
-                    "response": {"output": "18 C"},
-                    "id": "call_a",
-                }
-            }
-        ],
-    },
-}
-ERRORS: dict[str, Any] = {
-    "openai": {"role": "tool", "tool_call_id": "call_a", "content": "ERROR: no"},
-    "cohere": {"role": "tool", "tool_call_id": "call_a", "content": "ERROR: no"},
-    "openai-responses": {
-        "type": "function_call_output",
-        "call_id": "call_a",
-        "output": "ERROR: no",
-    },
-    "anthropic": {
-        "role": "user",
-        "content": [
-            {
-                "type": "tool_result",
-                "tool_use_id": "call_a",
-                "content": "no",
-                "is_error": True,
-            }
-        ],
-    },
-    "bedrock": {
-        "role": "user",
-        "content": [
-            {
-                "toolResult": {
-                    "toolUseId": "call_a",
-                    "content": [{"text": "no"}],
-                    "status": "error",
-                }
-            }
-        ],
-    },
-    "ollama": {
-        "role": "tool",
-        "tool_name": "get_weather",
-        "tool_call_id": "call_a",
-        "content": "ERROR: no",
-    },
-    "gemini": {
-        "role": "user",
-        "parts": [
-            {
-                "functionResponse": {
-                    "name": "get_weather",
-                    "response": {"error": "no"},
-                    "id": "call_a",
-                }
-            }
-        ],
-    },
-}
+CALL = ToolCall(tool_name="get_weather", arguments_raw='{"city":"Paris"}', call_id="call_a")
 
 
-def history(name: str, text: str, *, is_error: bool) -> list[Any]:
-    """What is sent of one call and its result, behind a question."""
+@each_case("name", PROVIDERS)
+@each_case(("text", "is_error"), [("18 C", False), ("no", True)])
+def test_call_arguments_results_and_errors(name: str, text: str, *, is_error: bool) -> None:
     result = ResultBlock(
         call_id="call_a",
         tool_name="get_weather",
         status="error" if is_error else "ok",
         content=(TextBlock(text=text),),
     )
-    conversation = Conversation.of(
-        [
-            Message.of("user", "weather?"),
-            Message(role="assistant", blocks=(CallBlock(call=CALL),)),
-            Message(role="tool", blocks=(result,)),
-        ]
-    )
+    asked = Message(role="assistant", blocks=(CallBlock(call=CALL),))
+    messages = [Message.of("user", QUESTION), asked, Message(role="tool", blocks=(result,))]
     known = wire_format(name)
-    request = known.write_history(conversation, DEFAULT_EXPORT_POLICY).request
+    request = known.write_history(Conversation.of(messages), DEFAULT_EXPORT_POLICY).request
+    assert request == spell_request(name, [("call_a", ARGS)], [("call_a", text, is_error)])
     assert request_problems(name, request) == []
     again = known.read_history(request)
     (call,) = again.messages[1].calls
@@ -247,17 +94,6 @@ def history(name: str, text: str, *, is_error: bool) -> list[Any]:
     (items,) = request.values()
     assert isinstance(items, list)
     assert [known.is_result(one) for one in items if isinstance(one, dict)] == [False, False, True]
-    return items
-
-
-@each_case("name", ASKED)
-def test_call_arguments_and_results(name: str) -> None:
-    assert history(name, "18 C", is_error=False)[1:] == [*ASKED[name], RESULTS[name]]
-
-
-@each_case("name", ERRORS)
-def test_an_error(name: str) -> None:
-    assert history(name, "no", is_error=True)[-1] == ERRORS[name]
 
 
 CHOICES: list[tuple[str, ToolChoice, dict[str, Any]]] = [

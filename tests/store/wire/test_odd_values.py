@@ -14,11 +14,11 @@ from typing import Any, cast
 
 from tests.store.wire.test_odd_payloads import ANSWERS, runnable
 from tests.support.agents.scripted_provider import FORMATS
-from tests.support.agents.spelled_answers import Call, Turn, stream_events
+from tests.support.agents.spelled_answers import Call, Turn, spell_whole, stream_events
 from tests.support.cases import each_case
 
 from tooltrail.records import Conversation, InvalidRecordError, Message
-from tooltrail.wire import ExportPolicy, read_stream, wire_format
+from tooltrail.wire import ExportPolicy, Response, read_stream, wire_format
 
 
 def nested(levels: int) -> Any:
@@ -162,6 +162,9 @@ PIECES: dict[str, Sequence[dict[str, Any]]] = {
 }
 """A stream with one call in each format."""
 
+WHOLE = {name: json.loads(spell_whole(name, Turn("a", (Call("f", {}),)))) for name in FORMATS}
+"""The answer in one piece."""
+
 
 @each_case("name", PIECES)
 @each_case(
@@ -195,3 +198,36 @@ def test_no_call_of_a_stream_that_is_cut_off_may_run(name: str) -> None:
         assert runnable(response) == []
         assert all("incomplete" in call.flags for call in response.calls)
         assert not any(message.is_complete for message in response.messages)
+
+
+@each_case("name", PIECES)
+@each_case("error", [{"message": "boom"}, "boom"])
+def test_no_call_beside_an_error_may_run(name: str, error: Any) -> None:
+    known, events, failed = wire_format(name), [*PIECES[name]], {"error": error}
+    streams = [[*events[:place], failed, *events[place:]] for place in range(len(events) + 1)]
+    if name in FORMATS:
+        streams += [[WHOLE[name], failed], [failed, WHOLE[name]]]
+    for stream in streams:
+        response = read_stream(known, stream)
+        assert response.failure is not None
+        assert response.failure.message == "boom"
+        assert runnable(response) == [], stream
+        assert not any(message.is_complete for message in response.messages)
+
+
+@each_case("name", FORMATS)
+def test_a_whole_answer_in_place_of_a_stream_is_that_answer(name: str) -> None:
+    known, laid_out = wire_format(name), json.dumps(WHOLE[name], indent=2).encode()
+    answer = known.read_response(WHOLE[name])
+    assert runnable(answer) == [("f", "{}")]
+    for stream in ([WHOLE[name]], [laid_out[:50], laid_out[50:]]):
+        assert read_stream(known, stream) == answer
+
+
+@each_case("name", PIECES)
+@each_case("nothing", [[], [b""], [b"\n\n"]])
+def test_a_stream_of_nothing_is_told(name: str, nothing: list[bytes]) -> None:
+    told = "there is neither a message nor an error"
+    if name == "openai-responses":
+        told = "the stream has no answer"
+    assert read_stream(wire_format(name), nothing) == Response(unread=(told,))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.cases import each_case
+from tests.support.wire.spelled_requests import PROVIDERS, spell_request
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -166,44 +167,20 @@ def test_a_success_has_every_text_and_every_byte(
     assert not expected or expected[0] != TEXT or "two ü" in receipt(output)
 
 
-FAILURES: list[tuple[str, dict[str, Any]]] = [
-    ("openai", {"role": "tool", "tool_call_id": "c", "content": "ERROR: no such file"}),
-    (
-        "openai-responses",
-        {"type": "function_call_output", "call_id": "c", "output": "ERROR: no such file"},
-    ),
-    (
-        "anthropic",
-        {
-            "type": "tool_result",
-            "tool_use_id": "c",
-            "is_error": True,
-            "content": "ERROR: no such file",
-        },
-    ),
-    (
-        "bedrock",
-        {
-            "toolResult": {
-                "toolUseId": "c",
-                "status": "error",
-                "content": [{"text": "ERROR: no such file"}],
-            }
-        },
-    ),
-    ("gemini", {"functionResponse": {"name": "f", "response": {"error": "ERROR: no such file"}}}),
-    ("ollama", {"role": "tool", "tool_name": "f", "content": "ERROR: no such file"}),
-    ("cohere", {"role": "tool", "tool_call_id": "c", "content": "ERROR: no such file"}),
-    ("mcp", {"isError": True, "content": [{"type": "text", "text": "ERROR: no such file"}]}),
-]
+def failed_result(name: str) -> Any:
+    """A result that failed, as the provider has it among its messages."""
+    (items,) = spell_request(name, [("c", {})], [("c", "no such file", True)]).values()
+    inner = items[-1].get("content", items[-1].get("parts"))
+    return inner[0] if isinstance(inner, list) else items[-1]
 
 
-@each_case(("name", "native"), FAILURES)
-def test_a_failure_has_the_text_as_its_message(name: str, native: dict[str, Any]) -> None:
-    output = complete_output_of(name, "Tool", native)
+@each_case("name", [*PROVIDERS, "mcp"])
+def test_a_failure_has_the_text_as_its_message(name: str) -> None:
+    of_mcp = {"isError": True, "content": [{"type": "text", "text": "no such file"}]}
+    output = complete_output_of(name, "Tool", of_mcp if name == "mcp" else failed_result(name))
     assert output.error is not None
     assert output.error.kind == "tool_execution_failed"
-    assert output.error.message == "ERROR: no such file"
+    assert output.error.message.removeprefix("ERROR: ") == "no such file"
     assert output.error.details is None
 
 

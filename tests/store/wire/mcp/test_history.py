@@ -219,29 +219,6 @@ def test_a_task_may_end_without_a_result(ended: JsonObject, told: str) -> None:
     assert called(conversation) == ["mcp:0 asks", told]
 
 
-def test_a_notification_may_bring_the_result_of_a_task() -> None:
-    messages = (
-        request(1),
-        response(1, {"resultType": "task", "taskId": "t1", "status": "working"}),
-        notification("notifications/tasks", taskId="t1", status="working"),
-        notification("notifications/tasks", taskId="t1", status="completed", result=done("x")),
-    )
-    foreign = notification("notifications/tasks", taskId="nobody's", status="completed")
-    conversation = read(*messages, foreign)
-    assert called(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
-
-
-def test_what_the_server_asks_of_its_client_is_no_result() -> None:
-    asked: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": {}}
-    conversation = read(
-        request(1),
-        asked,
-        response(1, {"action": "accept", "content": {"x": 1}}),
-        response(1, done("x")),
-    )
-    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
-
-
 SAMPLED: JsonObject = {
     "role": "assistant",
     "model": "m",

@@ -166,16 +166,6 @@ def test_a_completed_task_brings_the_result() -> None:
     assert [one.kind for one in write_result(result).report] == ["provider_data_dropped"]
 
 
-def test_a_task_that_failed_or_was_cancelled_says_so() -> None:
-    error: JsonObject = {"code": -32603, "message": "lost"}
-    failed = read_result(response({"taskId": "t", "status": "failed", "error": error}))
-    assert failed.status == "interrupted"
-    cancelled = read_result(
-        response({"task": {"taskId": "t", "status": "cancelled", "statusMessage": "by user"}})
-    )
-    assert (cancelled.status, cancelled.content) == ("cancelled", (TextBlock(text="by user"),))
-
-
 @pytest.mark.parametrize(
     "native",
     [
