@@ -136,18 +136,6 @@ def test_a_request_for_input_is_no_result() -> None:
         read_result(response(native))
 
 
-@pytest.mark.parametrize(
-    "native",
-    [
-        {"task": {"taskId": "t1", "status": "working", "ttl": None}},
-        {"resultType": "task", "taskId": "t1", "status": "working"},
-        {"resultType": "complete", "taskId": "t1", "status": "working"},
-    ],
-)
-def test_a_task_is_no_result_in_either_revision(native: JsonObject) -> None:
-    assert read_outcome(response(native)) == Pending(task_id="t1")
-
-
 def test_a_completed_task_brings_the_result() -> None:
     result = read_result(
         response(

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 from tests.support.cases import each_case
 
-from tooltrail.records import CallBlock, ProviderBlock, ReasoningBlock, TextBlock, ToolCall
+from tooltrail.records import Origin, ProviderBlock, ReasoningBlock, TextBlock, ToolCall
 from tooltrail.wire import JsonObject, Response
 from tooltrail.wire.openai_responses import FORMAT
 
@@ -45,40 +45,19 @@ def read(*items: object, **members: object) -> Response:
     return FORMAT.read_response(answer(*items, **members))
 
 
-def test_text_and_calls_stand_in_their_order_with_both_ids() -> None:
-    second = {**FUNCTION, "id": "fc_2", "call_id": "call_b", "namespace": "weather"}
-    response = read(FUNCTION, SAID, second)
-    assert response.unread == ()
-    assert response.failure is None
-    assert response.message.blocks == (
-        CallBlock(
-            call=ToolCall(
-                tool_name="get_weather",
-                arguments_raw='{"city": "Paris"}',
-                call_id="call_a",
-                extras={"id": "fc_1"},
-            )
-        ),
-        TextBlock(text="Let me see.", extras={"item": {"id": "msg_1"}}),
-        CallBlock(
-            call=ToolCall(
-                tool_name="get_weather",
-                arguments_raw='{"city": "Paris"}',
-                call_id="call_b",
-                namespace="weather",
-                position=1,
-                extras={"id": "fc_2"},
-            )
-        ),
-    )
+def test_an_answer_counts_its_calls_and_says_whose_it_is_and_how_it_ended() -> None:
+    response = read(FUNCTION, SAID, {**FUNCTION, "call_id": "call_b", "namespace": "weather"})
+    assert (response.unread, response.failure) == ((), None)
+    assert [(call.namespace, call.position) for call in response.calls] == [
+        (None, 0),
+        ("weather", 1),
+    ]
     assert response.message.is_complete
-    origin = response.message.origin
-    assert origin is not None
-    assert (origin.wire_format, origin.model, origin.response_id, origin.finish_reason) == (
-        "openai-responses",
-        "gpt-5",
-        "resp_1",
-        "completed",
+    assert response.message.origin == Origin(
+        wire_format="openai-responses",
+        model="gpt-5",
+        response_id="resp_1",
+        finish_reason="completed",
     )
 
 
