@@ -96,34 +96,32 @@ def test_call_arguments_results_and_errors(name: str, text: str, *, is_error: bo
     assert [known.is_result(one) for one in items if isinstance(one, dict)] == [False, False, True]
 
 
+def among(*tools: dict[str, Any]) -> dict[str, Any]:
+    """What OpenAI is told of a choice among some tools."""
+    return {"mode": "required", "tools": [*tools]}
+
+
+def converse(choice: str, **members: str) -> dict[str, Any]:
+    return {"toolConfig": {"toolChoice": {choice: members}}}
+
+
+def gemini(mode: str, **members: list[str]) -> dict[str, Any]:
+    return {"toolConfig": {"functionCallingConfig": {"mode": mode, **members}}}
+
+
+ONE, TWO = ToolChoice("tool", ("f",)), ToolChoice("tool", ("f", "g"))
+CHAT_F, CHAT_G = ({"type": "function", "function": {"name": name}} for name in "fg")
+FLAT_F, FLAT_G = ({"type": "function", "name": name} for name in "fg")
+ONE_AT_A_TIME = ToolChoice("required", parallel=False)
 CHOICES: list[tuple[str, ToolChoice, dict[str, Any]]] = [
     ("openai", ToolChoice("auto"), {"tool_choice": "auto"}),
     ("openai", ToolChoice("none"), {"tool_choice": "none"}),
+    ("openai", ONE_AT_A_TIME, {"tool_choice": "required", "parallel_tool_calls": False}),
+    ("openai", ONE, {"tool_choice": CHAT_F}),
     (
         "openai",
-        ToolChoice("required", parallel=False),
-        {"tool_choice": "required", "parallel_tool_calls": False},
-    ),
-    (
-        "openai",
-        ToolChoice("tool", ("f",)),
-        {"tool_choice": {"type": "function", "function": {"name": "f"}}},
-    ),
-    (
-        "openai",
-        ToolChoice("tool", ("f", "g")),
-        {
-            "tool_choice": {
-                "type": "allowed_tools",
-                "allowed_tools": {
-                    "mode": "required",
-                    "tools": [
-                        {"type": "function", "function": {"name": "f"}},
-                        {"type": "function", "function": {"name": "g"}},
-                    ],
-                },
-            }
-        },
+        TWO,
+        {"tool_choice": {"type": "allowed_tools", "allowed_tools": among(CHAT_F, CHAT_G)}},
     ),
     ("cohere", ToolChoice("auto"), {}),
     ("cohere", ToolChoice("none"), {"tool_choice": "NONE"}),
@@ -134,58 +132,24 @@ CHOICES: list[tuple[str, ToolChoice, dict[str, Any]]] = [
     (
         "openai-responses",
         ToolChoice("tool", ("f",), parallel=True),
-        {"tool_choice": {"type": "function", "name": "f"}, "parallel_tool_calls": True},
+        {"tool_choice": FLAT_F, "parallel_tool_calls": True},
     ),
-    (
-        "openai-responses",
-        ToolChoice("tool", ("f", "g")),
-        {
-            "tool_choice": {
-                "type": "allowed_tools",
-                "mode": "required",
-                "tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "g"}],
-            }
-        },
-    ),
+    ("openai-responses", TWO, {"tool_choice": {"type": "allowed_tools", **among(FLAT_F, FLAT_G)}}),
     ("anthropic", ToolChoice("auto"), {"tool_choice": {"type": "auto"}}),
     ("anthropic", ToolChoice("none"), {"tool_choice": {"type": "none"}}),
     (
         "anthropic",
-        ToolChoice("required", parallel=False),
+        ONE_AT_A_TIME,
         {"tool_choice": {"type": "any", "disable_parallel_tool_use": True}},
     ),
-    ("anthropic", ToolChoice("tool", ("f",)), {"tool_choice": {"type": "tool", "name": "f"}}),
-    ("bedrock", ToolChoice("auto"), {"toolConfig": {"toolChoice": {"auto": {}}}}),
-    ("bedrock", ToolChoice("required"), {"toolConfig": {"toolChoice": {"any": {}}}}),
-    (
-        "bedrock",
-        ToolChoice("tool", ("f",)),
-        {"toolConfig": {"toolChoice": {"tool": {"name": "f"}}}},
-    ),
-    (
-        "gemini",
-        ToolChoice("auto"),
-        {"toolConfig": {"functionCallingConfig": {"mode": "AUTO"}}},
-    ),
-    (
-        "gemini",
-        ToolChoice("none"),
-        {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}},
-    ),
-    (
-        "gemini",
-        ToolChoice("required"),
-        {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
-    ),
-    (
-        "gemini",
-        ToolChoice("tool", ("f", "g")),
-        {
-            "toolConfig": {
-                "functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f", "g"]}
-            }
-        },
-    ),
+    ("anthropic", ONE, {"tool_choice": {"type": "tool", "name": "f"}}),
+    ("bedrock", ToolChoice("auto"), converse("auto")),
+    ("bedrock", ToolChoice("required"), converse("any")),
+    ("bedrock", ONE, converse("tool", name="f")),
+    ("gemini", ToolChoice("auto"), gemini("AUTO")),
+    ("gemini", ToolChoice("none"), gemini("NONE")),
+    ("gemini", ToolChoice("required"), gemini("ANY")),
+    ("gemini", TWO, gemini("ANY", allowedFunctionNames=["f", "g"])),
 ]
 
 
@@ -214,41 +178,17 @@ def test_a_forced_choice(name: str, choice: ToolChoice, request_members: dict[st
     check_types(name, request_members)
 
 
+SEVERAL = "nothing keeps the model from calling several tools at once"
 UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
     # Ollama has no member for it, and nothing stands in for one.
     ("ollama", ToolChoice("required"), {}, "required: the model may answer without a call"),
-    ("ollama", ToolChoice("tool", ("f",)), {}, "tool f: the model may answer without a call"),
-    (
-        "ollama",
-        ToolChoice("auto", parallel=False),
-        {},
-        "the model may call several tools at once",
-    ),
-    (
-        "anthropic",
-        ToolChoice("tool", ("f", "g")),
-        {"tool_choice": {"type": "any"}},
-        "any tool may be called, not only f, g",
-    ),
+    ("ollama", ONE, {}, "tool f: the model may answer without a call"),
+    ("ollama", ToolChoice("auto", parallel=False), {}, "the model may call several tools at once"),
+    ("anthropic", TWO, {"tool_choice": {"type": "any"}}, "any tool may be called, not only f, g"),
     ("bedrock", ToolChoice("none"), {}, "none: the model may call a tool"),
-    (
-        "bedrock",
-        ToolChoice("auto", parallel=False),
-        {"toolConfig": {"toolChoice": {"auto": {}}}},
-        "nothing keeps the model from calling several tools at once",
-    ),
-    (
-        "cohere",
-        ToolChoice("tool", ("f",)),
-        {"tool_choice": "REQUIRED"},
-        "any tool may be called, not only f",
-    ),
-    (
-        "gemini",
-        ToolChoice("required", parallel=False),
-        {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
-        "nothing keeps the model from calling several tools at once",
-    ),
+    ("bedrock", ToolChoice("auto", parallel=False), converse("auto"), SEVERAL),
+    ("cohere", ONE, {"tool_choice": "REQUIRED"}, "any tool may be called, not only f"),
+    ("gemini", ONE_AT_A_TIME, gemini("ANY"), SEVERAL),
 ]
 
 

@@ -63,74 +63,55 @@ TEXT = ("text/plain", b"two \xc3\xbc")
 IMAGE = ("image/png", PNG)
 URI = f"data:image/png;base64,{BASE64}"
 
+SAID = {"type": "text", "text": "two ü"}
+SHOWN_TO_ANTHROPIC = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": BASE64},
+}
+SHOWN_TO_BEDROCK = {"image": {"format": "png", "source": {"bytes": BASE64}}}
+
+
+def of_openai(content: Any) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": "c", "content": content}
+
+
+def of_responses(*parts: Any) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": "c", "output": [*parts]}
+
+
+def of_anthropic(**content: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": "c", **content}
+
+
+def of_bedrock(*content: Any) -> dict[str, Any]:
+    return {"toolResult": {"toolUseId": "c", "status": "success", "content": [*content]}}
+
+
+def of_gemini(response: Any) -> dict[str, Any]:
+    return {"functionResponse": {"name": "f", "response": response}}
+
+
 SUCCESSES: list[tuple[str, dict[str, Any], list[tuple[str, bytes]], Any]] = [
-    ("openai", {"role": "tool", "tool_call_id": "c", "content": "two ü"}, [TEXT], None),
-    (
-        "openai",
-        {"role": "tool", "content": [{"type": "text", "text": "two ü"}] * 2},
-        [TEXT, TEXT],
-        None,
-    ),
+    ("openai", of_openai("two ü"), [TEXT], None),
+    ("openai", of_openai([SAID, SAID]), [TEXT, TEXT], None),
     (
         "openai-responses",
-        {
-            "type": "function_call_output",
-            "call_id": "c",
-            "output": [
-                {"type": "input_text", "text": "two ü"},
-                {"type": "input_image", "image_url": URI},
-            ],
-        },
+        of_responses(
+            {"type": "input_text", "text": "two ü"}, {"type": "input_image", "image_url": URI}
+        ),
         [TEXT, IMAGE],
         None,
     ),
-    (
-        "anthropic",
-        {
-            "type": "tool_result",
-            "tool_use_id": "c",
-            "content": [
-                {"type": "text", "text": "two ü"},
-                {
-                    "type": "image",
-                    "source": {"type": "base64", "media_type": "image/png", "data": BASE64},
-                },
-            ],
-        },
-        [TEXT, IMAGE],
-        None,
-    ),
-    ("anthropic", {"type": "tool_result", "tool_use_id": "c"}, [], None),
-    (
-        "bedrock",
-        {
-            "toolResult": {
-                "toolUseId": "c",
-                "content": [
-                    {"text": "two ü"},
-                    {"image": {"format": "png", "source": {"bytes": BASE64}}},
-                ],
-            }
-        },
-        [TEXT, IMAGE],
-        None,
-    ),
-    (
-        "bedrock",
-        {"toolResult": {"toolUseId": "c", "status": "success", "content": [{"json": {"a": [1]}}]}},
-        [],
-        {"a": [1]},
-    ),
-    ("gemini", {"functionResponse": {"name": "f", "response": {"output": "two ü"}}}, [TEXT], None),
-    ("gemini", {"functionResponse": {"name": "f", "response": {"a": [1]}}}, [], {"a": [1]}),
+    ("anthropic", of_anthropic(content=[SAID, SHOWN_TO_ANTHROPIC]), [TEXT, IMAGE], None),
+    ("anthropic", of_anthropic(), [], None),
+    ("bedrock", of_bedrock({"text": "two ü"}, SHOWN_TO_BEDROCK), [TEXT, IMAGE], None),
+    ("bedrock", of_bedrock({"json": {"a": [1]}}), [], {"a": [1]}),
+    ("gemini", of_gemini({"output": "two ü"}), [TEXT], None),
+    ("gemini", of_gemini({"a": [1]}), [], {"a": [1]}),
     ("ollama", {"role": "tool", "tool_name": "f", "content": "two ü"}, [TEXT], None),
     (
         "cohere",
-        {
-            "role": "tool",
-            "tool_call_id": "c",
-            "content": [{"type": "document", "document": {"data": "two ü", "id": "d"}}],
-        },
+        of_openai([{"type": "document", "document": {"data": "two ü", "id": "d"}}]),
         [TEXT],
         None,
     ),
@@ -138,7 +119,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], list[tuple[str, bytes]], Any]] = [
         "mcp",
         {
             "content": [
-                {"type": "text", "text": "two ü"},
+                SAID,
                 {"type": "image", "data": BASE64, "mimeType": "image/png"},
                 {"type": "audio", "data": BASE64, "mimeType": "audio/wav"},
             ],
@@ -147,12 +128,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], list[tuple[str, bytes]], Any]] = [
         [TEXT, IMAGE, ("audio/wav", PNG)],
         {"a": [1, None]},
     ),
-    (
-        "mcp",
-        {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "two ü"}]}},
-        [TEXT],
-        None,
-    ),
+    ("mcp", {"jsonrpc": "2.0", "id": 1, "result": {"content": [SAID]}}, [TEXT], None),
 ]
 
 
