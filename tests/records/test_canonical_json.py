@@ -318,10 +318,7 @@ def test_a_stack_that_is_nearly_used_up_is_an_error_of_the_record_and_no_crash()
         sink(lambda: decode(text), frames)
 
 
-@each_case(
-    ("value", "levels", "deeper"),
-    LEVELS,
-)
+@each_case(("value", "levels", "deeper"), LEVELS)
 def test_levels_are_counted_in_objects_and_arrays(value: object, levels: int, deeper: bool) -> None:
     assert is_deeper_than(value, levels) is deeper
 

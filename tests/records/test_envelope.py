@@ -64,11 +64,7 @@ envelopes = st.builds(success, names, summaries, objects) | st.builds(
 )
 
 
-@given(
-    st.sampled_from(["success", "error"]),
-    st.none() | objects,
-    st.none() | errors,
-)
+@given(st.sampled_from(["success", "error"]), st.none() | objects, st.none() | errors)
 def test_a_success_has_a_result_and_an_error_has_an_error_and_nothing_else_is_an_envelope(
     status: str, result: dict[str, JsonValue] | None, error: ToolError | None
 ) -> None:

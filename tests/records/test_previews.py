@@ -335,10 +335,7 @@ def test_a_stream_of_which_only_ends_are_known_needs_as_much_as_it_is_long() -> 
     assert needed_chars(edged(b"x" * 5000, 100, 100)) == 5000
 
 
-@each_case(
-    "unit",
-    ["a", "\u0080", "\u07ff", "\u0800", "\uffff", "\U00010000", "\U0010ffff"],
-)
+@each_case("unit", ["a", "\u0080", "\u07ff", "\u0800", "\uffff", "\U00010000", "\U0010ffff"])
 def test_every_complete_character_of_an_edge_is_shown_and_no_part_of_one(unit: str) -> None:
     data = (unit * 100).encode()
     for edge in range(1, 9):

@@ -68,14 +68,8 @@ def test_the_receipt_is_worded_as_in_the_golden_file() -> None:
         ({"exit_status": 255}, "command exited with status 255"),
         ({"signal": 11}, "command killed by signal 11 (SIGSEGV)"),
         ({"signal": 128}, "command killed by signal 128"),
-        (
-            {"signal": 15, "timed_out": True, "timeout_ms": 1500},
-            "command timed out after 1.5 s",
-        ),
-        (
-            {"exit_status": 143, "timed_out": True, "timeout_ms": 0},
-            "command timed out after 0 s",
-        ),
+        ({"signal": 15, "timed_out": True, "timeout_ms": 1500}, "command timed out after 1.5 s"),
+        ({"exit_status": 143, "timed_out": True, "timeout_ms": 0}, "command timed out after 0 s"),
     ],
 )
 def test_the_summary_says_how_the_command_ended(fields: dict[str, Any], summary: str) -> None:

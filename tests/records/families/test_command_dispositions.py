@@ -38,9 +38,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file() -> None:
         command_promoted_silent=promoted(),
         command_promoted_long=promoted(b"\0started\n"),
         command_running=RunningCommand(
-            task_handle=HANDLE,
-            command="npm \n start",
-            task_summary="development server\non :3000",
+            task_handle=HANDLE, command="npm \n start", task_summary="development server\non :3000"
         ),
         command_running_bare=RunningCommand(
             task_handle=TaskHandle(task_id="task_123", kind="command_task")

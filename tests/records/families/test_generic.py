@@ -75,11 +75,7 @@ def picture(data: bytes = PNG, media_type: str = "image/png") -> ContentItem:
 @each_case(
     ("name", "output", "policy"),
     [
-        (
-            "generic_texts",
-            returned("tool", "first text\n", "second text", '{"k":[1,2]}'),
-            None,
-        ),
+        ("generic_texts", returned("tool", "first text\n", "second text", '{"k":[1,2]}'), None),
         ("generic_empty", returned("tool"), None),
         ("generic_empty", returned("tool", "", ""), None),
         (

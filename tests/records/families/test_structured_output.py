@@ -89,13 +89,7 @@ def test_the_summary_is_the_verdict(output: StructuredOutput, summary: str) -> N
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"attempt": 0},
-        {"attempt": 2**31},
-        {"schema_digest": "sha256:short"},
-        {"agent": ""},
-    ],
+    "fields", [{"attempt": 0}, {"attempt": 2**31}, {"schema_digest": "sha256:short"}, {"agent": ""}]
 )
 def test_a_submission_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
     possible = {

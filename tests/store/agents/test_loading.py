@@ -14,17 +14,8 @@ from tests.support.agents.configs import MINIMAL, lines_of
 from tooltrail.agents import SchemaFault, UnsupportedSchemaError
 from tooltrail.agents._config_wording import complaints
 from tooltrail.agents._yaml import Document, read_document
-from tooltrail.agents.config_problems import (
-    AgentConfigError,
-    AgentConfigWarning,
-    spell_path,
-)
-from tooltrail.agents.loading import (
-    check_agents,
-    find_agents,
-    load_agent,
-    read_agent,
-)
+from tooltrail.agents.config_problems import AgentConfigError, AgentConfigWarning, spell_path
+from tooltrail.agents.loading import check_agents, find_agents, load_agent, read_agent
 from tooltrail.records import InvalidRecordError, NotFoundError, UnavailableError
 
 
@@ -361,10 +352,7 @@ def test_a_misspelled_keyword_is_told_by_the_line_that_it_stands_in() -> None:
     ("schema", "expected"),
     [
         ("{type: object}", "the result must have fields: `properties` must name them"),
-        (
-            "{type: array, properties: {}}",
-            'the result must be an object: `type` must be "object"',
-        ),
+        ("{type: array, properties: {}}", 'the result must be an object: `type` must be "object"'),
         ("{type: objekt, properties: {}}", None),
     ],
 )

@@ -30,13 +30,7 @@ from tooltrail.records import (
     LegStarted,
     ToolDefinition,
 )
-from tooltrail.store import (
-    Finished,
-    Invocation,
-    Store,
-    create_store,
-    iter_legs,
-)
+from tooltrail.store import Finished, Invocation, Store, create_store, iter_legs
 
 SUBMITS = asks(Call("submit_result", GOOD["reviewer"], "call_s"))
 
@@ -329,9 +323,7 @@ def test_a_tier_that_no_model_can_be_made_of_is_refused_before_anything_is_recor
     assert store.reader.sessions() == []
 
 
-def test_a_store_that_goes_away_amid_a_run_is_nothing_that_the_run_notices(
-    tmp_path: Path,
-) -> None:
+def test_a_store_that_goes_away_amid_a_run_is_nothing_that_the_run_notices(tmp_path: Path) -> None:
     database = tmp_path / "trail.db"
     with create_store(database, spool=tmp_path / "spool") as store:
 
@@ -358,14 +350,7 @@ def test_what_is_told_of_a_run_is_recorded_before(store: Store, tmp_path: Path) 
     script = [asks(Call("one", {}, "c1")), SUBMITS]
     ran = run_scripted(store, using(tools), "openai", script, root=tmp_path, tools=tools)
     kinds = [type(event).__name__ for event in ran.events if type(event).__name__ != "ChunkCame"]
-    assert kinds == [
-        "LegStarted",
-        "AnswerCame",
-        "Finished",
-        "AnswerCame",
-        "Finished",
-        "LegEnded",
-    ]
+    assert kinds == ["LegStarted", "AnswerCame", "Finished", "AnswerCame", "Finished", "LegEnded"]
     assert isinstance(ran.events[-1], LegEnded)
 
 

@@ -36,10 +36,7 @@ def batch(one: str | None, other: str | None) -> Conversation:
     ]
     results = [
         ResultBlock(
-            call_id=call_id,
-            tool_name="get_weather",
-            status="ok",
-            content=(TextBlock(text=text),),
+            call_id=call_id, tool_name="get_weather", status="ok", content=(TextBlock(text=text),)
         )
         for call_id, text in ((one, "18 C"), (other, "5 C"))
     ]
@@ -261,10 +258,7 @@ def test_an_answer_with_several_calls(name: str) -> None:
         ("call_a", "get_weather", PARIS),
         ("call_b", "get_weather", OSLO),
     ]
-    assert [call.arguments_raw for call in message.calls] == [
-        '{"city":"Paris"}',
-        '{"city":"Oslo"}',
-    ]
+    assert [call.arguments_raw for call in message.calls] == ['{"city":"Paris"}', '{"city":"Oslo"}']
     assert [call.position for call in message.calls] == [0, 1]
     assert all(call.is_executable and not call.flags for call in message.calls)
     assert message.text == "Let me look."

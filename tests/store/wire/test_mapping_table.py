@@ -40,11 +40,7 @@ TOOLS: dict[str, Any] = {
     "gemini": [
         {
             "functionDeclarations": [
-                {
-                    "name": "get_weather",
-                    "description": "Weather",
-                    "parametersJsonSchema": SCHEMA,
-                }
+                {"name": "get_weather", "description": "Weather", "parametersJsonSchema": SCHEMA}
             ]
         }
     ],

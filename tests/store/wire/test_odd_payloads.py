@@ -117,7 +117,7 @@ GEMINI: dict[str, Any] = {
                 ],
             },
         }
-    ],
+    ]
 }
 OLLAMA: dict[str, Any] = {
     "model": "m",
@@ -216,10 +216,7 @@ TOOLS: list[tuple[str, dict[str, Any]]] = [
         {
             "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}],
             "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
-            "generationConfig": {
-                "responseMimeType": "application/json",
-                "responseJsonSchema": {},
-            },
+            "generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": {}},
         },
     ),
     (

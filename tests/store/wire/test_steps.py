@@ -48,9 +48,7 @@ def batch(*ids: str | None, results: Sequence[str | None] | None = None) -> list
 
 
 def taken(
-    messages: Sequence[Message],
-    able: Capabilities = NEEDS_IDS,
-    policy: ExportPolicy | None = None,
+    messages: Sequence[Message], able: Capabilities = NEEDS_IDS, policy: ExportPolicy | None = None
 ) -> tuple[list[Step], Writing]:
     writing = Writing("openai", able, policy or ExportPolicy())
     return list(steps(writing, Conversation.of(messages))), writing

@@ -315,14 +315,8 @@ def two_calls(*events: dict[str, Any]) -> Response:
 @each_case(
     ("event", "told_of"),
     [
-        (
-            arguments(0, '"/tmp"')[0],
-            "a piece 'tool_use' does not fit a block 'text'",
-        ),
-        (
-            piece(1, "text_delta", text="lost"),
-            "a piece 'text' does not fit a block 'tool_use'",
-        ),
+        (arguments(0, '"/tmp"')[0], "a piece 'tool_use' does not fit a block 'text'"),
+        (piece(1, "text_delta", text="lost"), "a piece 'text' does not fit a block 'tool_use'"),
         (
             piece(1, "input_json_delta", partial_json=None),
             "a piece 'tool_use' does not fit a block 'tool_use'",

@@ -97,11 +97,7 @@ def test_arguments_in_pieces_are_put_at_their_paths() -> None:
         event(asked("g", args={}), finish="STOP"),
     )
     first, second = response.calls
-    assert first.arguments == {
-        "city": "München",
-        "days": [{"a.b": 1}, {"c]": True}],
-        "unit": None,
-    }
+    assert first.arguments == {"city": "München", "days": [{"a.b": 1}, {"c]": True}], "unit": None}
     assert (first.call_id, first.is_executable, second.tool_name) == ("a", True, "g")
 
 

@@ -289,14 +289,9 @@ def test_what_stood_beside_a_response_stands_beside_it_again() -> None:
     call = CallBlock(call=ToolCall(tool_name="f"))
     result = ResultBlock(content=(TextBlock(text="a"),), extras={"part": {"partMetadata": {}}})
     told, report = parts(
-        Message.of("user", "go"),
-        model(call),
-        Message(role="tool", blocks=(result,), origin=OURS),
+        Message.of("user", "go"), model(call), Message(role="tool", blocks=(result,), origin=OURS)
     )
     assert told == [
-        {
-            "functionResponse": {"name": "f", "response": {"output": "a"}},
-            "partMetadata": {},
-        }
+        {"functionResponse": {"name": "f", "response": {"output": "a"}}, "partMetadata": {}}
     ]
     assert report == []

@@ -110,10 +110,7 @@ def test_a_call_and_its_result_are_messages_joined_by_a_key() -> None:
             blocks=(
                 CallBlock(
                     call=ToolCall(
-                        tool_name="f",
-                        arguments_raw='{"a":1}',
-                        kind="mcp",
-                        extras={"_meta": META},
+                        tool_name="f", arguments_raw='{"a":1}', kind="mcp", extras={"_meta": META}
                     ),
                     key="mcp:0",
                 ),
@@ -133,12 +130,7 @@ def test_ids_of_requests_may_be_texts_and_one_is_not_one_as_a_text() -> None:
     conversation = read(
         request(1), request("1"), response("1", done("text")), response(1, done("number"))
     )
-    assert outline(conversation) == [
-        "mcp:0 asks",
-        "mcp:1 asks",
-        "mcp:1 ok text",
-        "mcp:0 ok number",
-    ]
+    assert outline(conversation) == ["mcp:0 asks", "mcp:1 asks", "mcp:1 ok text", "mcp:0 ok number"]
 
 
 def test_ids_that_another_connection_used_again_are_told_apart() -> None:

@@ -203,10 +203,7 @@ def test_blocks_that_are_not_known_are_kept_and_go_back(native: JsonValue) -> No
         (ResourceBlock(uri="a", text="x", name="n"), "provider_data_dropped"),
         (ResourceBlock(uri="a", text="x", data="AAEC"), "provider_data_dropped"),
         (ResourceBlock(uri="a", data="AAEC", name="n"), "provider_data_dropped"),
-        (
-            MediaBlock(kind="image", media_type="image/png", data=PNG, name="n"),
-            "block_described",
-        ),
+        (MediaBlock(kind="image", media_type="image/png", data=PNG, name="n"), "block_described"),
         (TextBlock(text="No.", is_refusal=True), "block_described"),
         (TextBlock(text="\0"), "text_replaced"),
     ],

@@ -81,8 +81,7 @@ def test_without_an_index_an_id_begins_a_call() -> None:
 
 def test_other_ids_at_one_index_are_other_calls() -> None:
     response = finished(
-        fragment('{"a":1}', "f", index=0, id="call_a"),
-        fragment("{}", "g", index=0, id="call_b"),
+        fragment('{"a":1}', "f", index=0, id="call_a"), fragment("{}", "g", index=0, id="call_b")
     )
     assert list(map(told, response.calls)) == [("f", "call_a", '{"a":1}'), ("g", "call_b", "{}")]
 
@@ -90,17 +89,13 @@ def test_other_ids_at_one_index_are_other_calls() -> None:
 @pytest.mark.parametrize("again", ["call_a", "", None])
 def test_an_id_that_is_repeated_or_empty_later_is_the_same_call(again: str | None) -> None:
     response = finished(
-        fragment('{"a":', "f", index=0, id="call_a"),
-        fragment("1}", index=0, id=again),
+        fragment('{"a":', "f", index=0, id="call_a"), fragment("1}", index=0, id=again)
     )
     assert list(map(told, response.calls)) == [("f", "call_a", '{"a":1}')]
 
 
 def test_calls_without_ids_stay_apart_and_have_none() -> None:
-    response = finished(
-        fragment('{"a":1}', "f", index=0),
-        fragment("{}", "g", index=1),
-    )
+    response = finished(fragment('{"a":1}', "f", index=0), fragment("{}", "g", index=1))
     assert list(map(told, response.calls)) == [("f", None, '{"a":1}'), ("g", None, "{}")]
     assert [call.position for call in response.calls] == [0, 1]
 
@@ -209,9 +204,7 @@ def test_a_choice_may_tell_that_its_server_failed(
     ending: dict[str, Any], message: str, kind: str | None
 ) -> None:
     response = read_events(
-        "openai",
-        fragment("{}", "f", index=0, id="x"),
-        chunk({"index": 0, "delta": {}, **ending}),
+        "openai", fragment("{}", "f", index=0, id="x"), chunk({"index": 0, "delta": {}, **ending})
     )
     assert response.failure is not None
     assert (response.failure.message, response.failure.kind) == (message, kind)
@@ -294,8 +287,7 @@ def test_what_is_not_as_the_format_says_is_told(event: dict[str, Any], expected:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("reasoning", {"a": 1}), ("reasoning_content", ["a"]), ("refusal", False)],
+    ("name", "value"), [("reasoning", {"a": 1}), ("reasoning_content", ["a"]), ("refusal", False)]
 )
 def test_a_text_that_is_none_keeps_no_call_from_running(name: str, value: Any) -> None:
     response = finished(fragment("{}", "f", index=0, id="x"), delta(**{name: value}))

@@ -5,9 +5,7 @@ import json
 from tests.support.cases import each_case
 from tests.support.wire.schemas import problems
 
-from tooltrail.records import (
-    ToolDefinition,
-)
+from tooltrail.records import ToolDefinition
 from tooltrail.wire import JsonObject
 from tooltrail.wire.openai_responses import FORMAT
 

@@ -20,9 +20,7 @@ def answer(text: str, **choice: str) -> JsonObject:
     return {
         "id": "r1",
         "model": "m",
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": text}, **choice},
-        ],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, **choice}],
     }
 
 
@@ -230,10 +228,7 @@ def test_an_event_amid_a_stream_that_cannot_be_read_is_told(event: Chunk, told: 
 
 WITHOUT_MESSAGE: list[tuple[JsonObject, str]] = [
     ({"choices": [{"text": "x"}]}, "choices[0] has no message"),
-    (
-        {"choices": [{"message": {"content": "x"}}, 7]},
-        "choices of the answer is not valid",
-    ),
+    ({"choices": [{"message": {"content": "x"}}, 7]}, "choices of the answer is not valid"),
     ({"content": {"a": 1}}, "the content is neither a text nor parts"),
     ({"content": 7}, "the content is neither a text nor parts"),
 ]

@@ -41,11 +41,7 @@ def test_a_text_with_a_mark_again_and_again_is_read_in_the_end(family: str, part
 
 
 @pytest.mark.parametrize(
-    ("family", "part"),
-    [
-        ("hermes", "<tool_call>{</tool_call>\n"),
-        ("tool_result", "<tool_call>\n"),
-    ],
+    ("family", "part"), [("hermes", "<tool_call>{</tool_call>\n"), ("tool_result", "<tool_call>\n")]
 )
 def test_calls_that_are_none_are_each_looked_at_once(family: str, part: str) -> None:
     read = read_calls(part * (COUNT // 10), family)
