@@ -14,7 +14,13 @@ from typing import Any, cast
 
 from tests.store.wire.test_odd_payloads import ANSWERS, runnable
 from tests.support.agents.scripted_provider import FORMATS
-from tests.support.agents.spelled_answers import Call, Turn, spell_whole, stream_events
+from tests.support.agents.spelled_answers import (
+    Call,
+    Turn,
+    spell_stream,
+    spell_whole,
+    stream_events,
+)
 from tests.support.cases import each_case
 
 from tooltrail.records import Conversation, InvalidRecordError, Message
@@ -231,3 +237,16 @@ def test_a_stream_of_nothing_is_told(name: str, nothing: list[bytes]) -> None:
     if name == "openai-responses":
         told = "the stream has no answer"
     assert read_stream(wire_format(name), nothing) == Response(unread=(told,))
+
+
+@each_case("name", FORMATS)
+def test_no_call_that_a_limit_may_have_cut_off_may_run(name: str) -> None:
+    calls = (Call("f", {"a": 1}, "x"), Call("g", '{"b": "not to be cut', "y"))
+    known, turn = wire_format(name), Turn(calls=calls, is_cut=True)
+    answer = known.read_response(json.loads(spell_whole(name, turn)))
+    for response in (answer, read_stream(known, [spell_stream(name, turn)])):
+        flags = [call.flags for call in response.calls]
+        assert flags == [("incomplete",) if name == "gemini" else (), ("incomplete",)]
+        assert [call.is_executable for call in response.calls] == [name != "gemini", False]
+        assert response.calls[0].arguments == {"a": 1}
+        assert (response.unread, response.message.is_complete) == ((), False)

@@ -101,23 +101,6 @@ def test_input_in_the_first_event_and_in_fragments_is_told(raw: str) -> None:
     assert [(call.arguments_raw, call.is_executable) for call in response.calls] == [(raw, False)]
 
 
-def test_what_the_limit_cut_is_kept_and_flagged_and_never_replaced() -> None:
-    response = finished(
-        block(0, **CALL),
-        *arguments(0, '{"a":1}'),
-        end(0),
-        block(1, **CALL | {"id": "toolu_2"}),
-        *arguments(1, '{"cmd": "rm -rf /tmp/x'),
-        end(1),
-        reason="max_tokens",
-    )
-    first, cut = response.calls
-    assert first.is_executable
-    assert (cut.arguments_raw, cut.flags) == ('{"cmd": "rm -rf /tmp/x', ("incomplete",))
-    assert not cut.is_executable
-    assert not response.message.is_complete
-
-
 @pytest.mark.parametrize("reason", ["model_context_window_exceeded", "refusal"])
 def test_other_early_ends_stop_the_last_call_too(reason: str) -> None:
     response = finished(block(0, **CALL), *arguments(0, "{}"), end(0), reason=reason)

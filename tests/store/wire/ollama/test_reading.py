@@ -146,12 +146,6 @@ def test_a_member_of_another_kind_is_kept_and_told(member: JsonObject) -> None:
     assert response.unread == (f"{name} of the message is not valid",)
 
 
-def test_a_cut_answer_flags_its_last_call() -> None:
-    message = read_response(calling(called("f", {}), called("g", {}), done_reason="length")).message
-    assert [call.flags for call in message.calls] == [(), ("incomplete",)]
-    assert not message.is_complete
-
-
 @pytest.mark.parametrize("members", [{"done": False}, {"done": None}])
 def test_an_answer_that_is_not_done_has_no_executable_call(members: JsonObject) -> None:
     response = read_response(calling(called("f", {}), called("g", {}), **members))

@@ -126,17 +126,6 @@ def test_the_sentinel_alone_ends_a_stream_too() -> None:
     assert (call.flags, response.message.is_complete) == ((), True)
 
 
-def test_what_a_limit_cut_off_is_not_run_and_what_stood_before_is() -> None:
-    response = read_events(
-        "openai",
-        fragment("{}", "f", index=0, id="x"),
-        fragment('{"a":1}', "g", index=1, id="y"),
-        chunk({"index": 0, "delta": {}, "finish_reason": "length"}),
-    )
-    assert [call.is_executable for call in response.calls] == [True, False]
-    assert not response.message.is_complete
-
-
 def test_custom_tools_get_text_in_pieces() -> None:
     response = finished(
         delta(

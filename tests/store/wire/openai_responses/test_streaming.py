@@ -237,18 +237,6 @@ def test_done_ends_a_stream_that_says_nothing_else(is_done: bool) -> None:
     assert not open_one.calls[0].is_executable
 
 
-def test_an_answer_that_was_cut_short_keeps_the_calls_that_are_whole() -> None:
-    end = event(
-        "incomplete",
-        response=started(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
-    )
-    response = assembled([CREATED, done(0, call(1)), done(1, call(2, status="incomplete")), end])
-    assert [one.is_executable for one in response.calls] == [True, False]
-    assert response.message.origin is not None
-    assert response.message.origin.finish_reason == "max_output_tokens"
-    assert not response.message.is_complete
-
-
 @pytest.mark.parametrize(
     ("failure", "kind", "message"),
     [
