@@ -8,9 +8,9 @@ of a stream that came broken; in every format, as text and as values.
 # pyright: reportUnknownVariableType=false
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from tests.store.wire.test_odd_payloads import ANSWERS, runnable
 from tests.support.agents.scripted_provider import FORMATS
@@ -22,6 +22,7 @@ from tests.support.agents.spelled_answers import (
     stream_events,
 )
 from tests.support.cases import each_case
+from tests.support.wire.changed_parts import each_changed
 
 from tooltrail.records import Conversation, InvalidRecordError, Message
 from tooltrail.wire import ExportPolicy, Response, read_stream, wire_format
@@ -95,7 +96,7 @@ def test_the_same_as_values_makes_none_either(name: str, value: Any) -> None:
     payload = json.loads(answered(name, '{"a":"here"}'))
     wheres = {"arguments", "input", "args", "structuredContent"}
     for where in wheres if name != "text-fallback" else {"content"}:
-        for odd in put(payload, where, {"a": value}):
+        for odd in each_changed(payload, put(where, {"a": value})):
             for response in (known.read_response(odd), read_stream(known, [odd])):
                 assert runnable(response) == []
                 assert response.unread or [call.parse_error is None for call in response.calls] == [
@@ -105,20 +106,9 @@ def test_the_same_as_values_makes_none_either(name: str, value: Any) -> None:
                 known.read_history({"messages": [odd]})
 
 
-def put(value: Any, where: str, new: Any) -> Iterator[Any]:
-    """The payload with another value in each member of this name."""
-    if isinstance(value, dict):
-        members = cast("dict[str, Any]", value)
-        for name, inner in members.items():
-            if name == where:
-                yield {**members, name: new}
-            for other in put(inner, where, new):
-                yield {**members, name: other}
-    elif isinstance(value, list):
-        items: list[Any] = value
-        for number, inner in enumerate(items):
-            for other in put(inner, where, new):
-                yield [*items[:number], other, *items[number + 1 :]]
+def put(where: str, new: Any) -> Callable[[Any], list[Any]]:
+    """A change of an object with a member of this name, which gets another value."""
+    return lambda part: [{**part, where: new}] if isinstance(part, dict) and where in part else []
 
 
 @each_case("name", [name for name in NAMES if name != "mcp"])
