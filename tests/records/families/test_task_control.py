@@ -27,6 +27,11 @@ def task(**fields: Any) -> Task:
     return Task.model_validate({**known, **fields})
 
 
+def snapshot(**fields: Any) -> dict[str, Any]:
+    known = {"task_id": "task_123", "kind": "command_task", "status": "running", "summary": None}
+    return {**known, **fields}
+
+
 LISTED = (
     task(task_id="task_1", summary="npm \n start"),
     task(task_id="task_2", status="failed", exit_status=2, summary="make"),
@@ -92,13 +97,7 @@ def test_a_look_at_a_task_is_a_snapshot_without_output() -> None:
     output = TaskStatusOutput(task=task(status="completed", exit_status=0, summary="make"))
     assert run_result(output) == {
         "action": "status",
-        "task": {
-            "task_id": "task_123",
-            "kind": "command_task",
-            "status": "completed",
-            "summary": "make",
-            "exit_status": 0,
-        },
+        "task": snapshot(status="completed", summary="make", exit_status=0),
     }
 
 
@@ -110,19 +109,8 @@ def test_a_list_says_how_many_there_are_and_how_many_were_given() -> None:
         "returned": 2,
         "limit": 2,
         "tasks": [
-            {
-                "task_id": "task_1",
-                "kind": "command_task",
-                "status": "running",
-                "summary": "npm \n start",
-            },
-            {
-                "task_id": "task_2",
-                "kind": "command_task",
-                "status": "failed",
-                "summary": "make",
-                "exit_status": 2,
-            },
+            snapshot(task_id="task_1", summary="npm \n start"),
+            snapshot(task_id="task_2", status="failed", summary="make", exit_status=2),
         ],
     }
 
@@ -130,9 +118,7 @@ def test_a_list_says_how_many_there_are_and_how_many_were_given() -> None:
 def test_what_nobody_knows_of_a_task_or_a_list_is_null() -> None:
     result = run_result(TaskListOutput(total_active=1, tasks=(task(),)))
     assert result["limit"] is None
-    assert result["tasks"] == [
-        {"task_id": "task_123", "kind": "command_task", "status": "running", "summary": None}
-    ]
+    assert result["tasks"] == [snapshot()]
 
 
 def test_tasks_beyond_the_maximum_are_counted_and_listed() -> None:
@@ -152,12 +138,7 @@ def test_a_request_to_end_a_task_says_what_was_asked() -> None:
     output = TaskStopOutput(task=task(status="cancelling"), stop_requested=True)
     assert run_result(output) == {
         "action": "stop",
-        "task": {
-            "task_id": "task_123",
-            "kind": "command_task",
-            "status": "cancelling",
-            "summary": None,
-        },
+        "task": snapshot(status="cancelling"),
         "stop_requested": True,
         "force_stop_requested": False,
     }
@@ -168,12 +149,7 @@ def test_a_refused_input_is_an_answer_and_no_error() -> None:
     assert (projection.canonical.status, projection.canonical.error) == ("success", None)
     assert result_of(projection) == {
         "action": "input",
-        "task": {
-            "task_id": "task_123",
-            "kind": "command_task",
-            "status": "failed",
-            "summary": None,
-        },
+        "task": snapshot(status="failed"),
         "accepted_input": False,
     }
 

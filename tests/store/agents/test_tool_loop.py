@@ -266,15 +266,10 @@ def test_all_calls_are_ended_whatever_the_observer_raises(store: Store, tmp_path
         if isinstance(event, Finished):
             raise KeyError(event.call.tool_name)
 
-    async def run() -> None:
-        calls = asks(*(Call(name, {}, f"c_{name}") for name in tools))
-        with scripted_provider([calls]) as provider:
-            model = HttpModel.of("openai", "m", base_url=f"{provider.url}/v1")
-            config = using(tools)
-            await run_agent(config, "Do it.", model, tools, store, observer=observe)
-
+    script = [asks(*(Call(name, {}, f"c_{name}") for name in tools))]
+    config = using(tools)
     with pytest.raises(KeyError):
-        asyncio.run(run())
+        run_scripted(store, config, "openai", script, root=tmp_path, tools=tools, observer=observe)
     assert [(name, state) for name, state, _ in states(store)] == [
         ("a", "success"),
         ("b", "cancelled"),
@@ -364,14 +359,10 @@ def test_an_observer_that_raises_ends_the_run_and_the_record_says_so(
         if isinstance(event, AnswerCame):
             raise OwnError("enough")
 
-    async def run() -> None:
-        with scripted_provider([SUBMITS]) as provider:
-            model = HttpModel.of("openai", "m", base_url=f"{provider.url}/v1")
-            config = using({})
-            await run_agent(config, "Do it.", model, {}, store, observer=observe)
-
     with pytest.raises(OwnError):
-        asyncio.run(run())
+        run_scripted(
+            store, using({}), "openai", [SUBMITS], root=tmp_path, tools={}, observer=observe
+        )
     [leg] = iter_legs(store.reader)
     assert leg.ended is not None
     assert (leg.ended.outcome, leg.ended.reason) == ("failed", "OwnError: enough")
