@@ -117,21 +117,13 @@ def test_an_id_is_read_in_its_full_spelling(record_id: UUID) -> None:
 @each_case(
     "text",
     [
-        "",
-        "no id",
-        "017f22e2",
-        "017f22e279b07cc398c4dc0c0c07398",
-        "017f22e279b07cc398c4dc0c0c07398f0",
-        "017f22e279b07cc398c4dc0c0c07398g",
+        *("", "no id", "017f22e2", "017f22e279b07cc398c4dc0c0c07398"),
+        *("017f22e279b07cc398c4dc0c0c07398f0", "017f22e279b07cc398c4dc0c0c07398g"),
         "{017f22e2-79b0-7cc3-98c4-dc0c0c07398f}",
-        "urn:uuid:017f22e2-79b0-7cc3-98c4-dc0c0c07398f",
-        "017f22e2-79b07cc3-98c4-dc0c0c07398f",
-        "0-17f22e279b07cc398c4dc0c0c07398f",
-        "0x7f22e279b07cc398c4dc0c0c07398f",
-        "+17f22e279b07cc398c4dc0c0c07398f",
-        "0_7f22e279b07cc398c4dc0c0c07398f",
-        "017f22e279b07cc398c4dc0c0c07398f\n",
-        "\u06617f22e279b07cc398c4dc0c0c07398",
+        *("urn:uuid:017f22e2-79b0-7cc3-98c4-dc0c0c07398f", "017f22e2-79b07cc3-98c4-dc0c0c07398f"),
+        *("0-17f22e279b07cc398c4dc0c0c07398f", "0x7f22e279b07cc398c4dc0c0c07398f"),
+        *("+17f22e279b07cc398c4dc0c0c07398f", "0_7f22e279b07cc398c4dc0c0c07398f"),
+        *("017f22e279b07cc398c4dc0c0c07398f\n", "\u06617f22e279b07cc398c4dc0c0c07398"),
     ],
 )
 def test_anything_else_is_no_id(text: str) -> None:

@@ -254,17 +254,7 @@ def test_a_document_that_says_that_it_is_yaml_1_2_is_read() -> None:
 
 def test_only_true_and_false_are_booleans_and_only_digits_are_numbers() -> None:
     texts = [
-        "no",
-        "on",
-        "yes",
-        "y",
-        "off",
-        "2026-01-01",
-        "12:30:45",
-        "1_000",
-        "0b1",
-        "0o9",
-        "1.2.3",
+        *("no", "on", "yes", "y", "off", "2026-01-01", "12:30:45", "1_000", "0b1", "0o9", "1.2.3"),
     ]
     read = read_document(f"""[{", ".join(texts)}, '1', '~', "true"]""", "x")
     assert (read.value, read.problems) == ([*texts, "1", "~", "true"], ())

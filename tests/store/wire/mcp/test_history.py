@@ -374,13 +374,6 @@ def test_what_is_spoken_around_calls_has_no_place_and_is_told() -> None:
     )
     assert [one.get("id") for one in objects_in(export.request["messages"])] == [1, 1, 2, 2]
     assert [change.kind for change in export.report] == [
-        "order_changed",
-        "block_dropped",
-        "message_empty",
-        "block_dropped",
-        "block_dropped",
-        "provider_data_dropped",
-        "order_changed",
-        "id_dropped",
-        "id_dropped",
+        *("order_changed", "block_dropped", "message_empty", "block_dropped", "block_dropped"),
+        *("provider_data_dropped", "order_changed", "id_dropped", "id_dropped"),
     ]

@@ -13,22 +13,9 @@ from tooltrail.wire.text_fallback import FAMILIES, read_calls
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
 COUNT = 50_000
 REPEATED = [
-    "<tool_call",
-    "<tool_call>",
-    "<tool_call>{",
-    '<tool_call a="',
-    '{"a":\n',
-    "{\n",
-    '{"a":x\n',
-    "[TOOL_CALLS]",
-    "<think>",
-    "</think>",
-    "```\n",
-    "```\n</think>",
-    "<function_calls>",
-    "<function_calls><invoke>",
-    "<tool_result>\n",
-    " ",
+    *("<tool_call", "<tool_call>", "<tool_call>{", '<tool_call a="', '{"a":\n', "{\n", '{"a":x\n'),
+    *("[TOOL_CALLS]", "<think>", "</think>", "```\n", "```\n</think>", "<function_calls>"),
+    *("<function_calls><invoke>", "<tool_result>\n", " "),
 ]
 
 
