@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
+from tests.support.agents.spelled_answers import Call, Turn, spell_whole
 from tests.support.cases import each_case
 from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.spelled_requests import ASKED, spell_request
@@ -149,95 +150,17 @@ def test_no_ids_are_made_where_the_format_can_do_without(name: str, policy: Expo
     ]
 
 
-ANSWERS: dict[str, Any] = {
-    "openai": {
-        "id": "r1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "tool_calls",
-                "logprobs": None,
-                "message": {
-                    "role": "assistant",
-                    "content": "Let me look.",
-                    "refusal": None,
-                    "tool_calls": spelled("openai", "call_a", "call_b")["messages"][1][
-                        "tool_calls"
-                    ],
-                },
-            }
-        ],
-    },
-    "openai-responses": {
-        "id": "r1",
-        "object": "response",
-        "created_at": 1,
-        "status": "completed",
-        "model": "m",
-        "error": None,
-        "incomplete_details": None,
-        "instructions": None,
-        "metadata": {},
-        "parallel_tool_calls": True,
-        "temperature": 1.0,
-        "tool_choice": "auto",
-        "tools": [],
-        "top_p": 1.0,
-        "output": [
-            {
-                "type": "message",
-                "id": "msg_1",
-                "role": "assistant",
-                "status": "completed",
-                "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}],
-            },
-            *spelled("openai-responses", "call_a", "call_b")["input"][1:3],
-        ],
-    },
-    "anthropic": {
-        "type": "message",
-        "id": "r1",
-        "role": "assistant",
-        "model": "m",
-        "stop_reason": "tool_use",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 1, "output_tokens": 1},
-        "content": [
-            {"type": "text", "text": "Let me look.", "citations": None},
-            *spelled("anthropic", "call_a", "call_b")["messages"][1]["content"],
-        ],
-    },
-    "ollama": {
-        "model": "m",
-        "created_at": "2026-01-01T00:00:00Z",
-        "done": True,
-        "done_reason": "stop",
-        "message": {
-            "role": "assistant",
-            "content": "Let me look.",
-            "tool_calls": spelled("ollama", "call_a", "call_b")["messages"][1]["tool_calls"],
-        },
-    },
-    "gemini": {
-        "responseId": "r1",
-        "modelVersion": "m",
-        "candidates": [
-            {
-                "index": 0,
-                "finishReason": "STOP",
-                "content": {
-                    "role": "model",
-                    "parts": [
-                        {"text": "Let me look."},
-                        *spelled("gemini", "call_a", "call_b")["contents"][1]["parts"],
-                    ],
-                },
-            }
-        ],
-    },
+CALLS = tuple(
+    Call("get_weather", given, f"call_{n}") for n, given in zip("ab", (PARIS, OSLO), strict=True)
+)
+# The client of OpenAI wants the kinds of tokens with the tokens, that of Anthropic wants tokens.
+ANSWERS = {
+    name: json.loads(
+        spell_whole(
+            name, Turn("Let me look.", CALLS, usage=(1, 1) if name == "anthropic" else None)
+        )
+    )
+    for name in FORMATS
 }
 TYPES: dict[str, tuple[str, str]] = {
     "openai": ("openai.types.chat", "ChatCompletion"),
@@ -248,27 +171,30 @@ TYPES: dict[str, tuple[str, str]] = {
 }
 
 
-@each_case("name", ANSWERS)
+@each_case("name", FORMATS)
 def test_an_answer_with_several_calls(name: str) -> None:
-    response = wire_format(name).read_response(json.loads(json.dumps(ANSWERS[name])))
+    response = wire_format(name).read_response(ANSWERS[name])
     assert (response.failure, response.unread) == (None, ())
-    message = response.message
+    message, ids = response.message, (None, None) if name == "ollama" else ("call_a", "call_b")
     assert message.is_complete
     assert [(call.call_id, call.tool_name, call.arguments) for call in message.calls] == [
-        ("call_a", "get_weather", PARIS),
-        ("call_b", "get_weather", OSLO),
+        (ids[0], "get_weather", PARIS),
+        (ids[1], "get_weather", OSLO),
     ]
-    assert [call.arguments_raw for call in message.calls] == ['{"city":"Paris"}', '{"city":"Oslo"}']
+    # A text stays as it came; a value is compact.
+    separators = None if name.startswith("openai") else (",", ":")
+    assert [call.arguments_raw for call in message.calls] == [
+        json.dumps(given, separators=separators) for given in (PARIS, OSLO)
+    ]
     assert [call.position for call in message.calls] == [0, 1]
     assert all(call.is_executable and not call.flags for call in message.calls)
     assert message.text == "Let me look."
     assert message.origin is not None
     assert (message.origin.wire_format, message.origin.model) == (name, "m")
-    if name != "ollama":
-        assert message.origin.response_id == "r1"
+    assert message.origin.response_id == ANSWERS[name].get("id")
 
 
-@each_case("name", ANSWERS)
+@each_case("name", FORMATS)
 def test_the_answers_here_are_such_as_the_clients_take(name: str) -> None:
     module, model = TYPES[name]
     adapter: TypeAdapter[Any] = TypeAdapter(getattr(pytest.importorskip(module), model))

@@ -170,7 +170,8 @@ def _responses_whole(turn: Turn) -> dict[str, Any]:
         ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     told = {"usage": usage} if turn.usage else {}
     named = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m"}
-    return {**named, **ended, "output": _items(turn), **told}
+    asked: dict[str, Any] = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    return {**named, **asked, **ended, "output": _items(turn), **told}
 
 
 def _responses_stream(turn: Turn) -> Iterator[dict[str, Any]]:
