@@ -111,6 +111,16 @@ def related_to(error: BaseException) -> list[Any]:
     return related
 
 
+def test_causes_follow_what_python_would_print() -> None:
+    inner, outer = ValueError("inner"), ValueError("outer")
+    outer.__context__ = inner
+    assert related_to(outer) == [{"raised": "ValueError: inner", "cause_of": [0]}]
+    outer.__suppress_context__ = True
+    assert related_to(outer) == []
+    outer.__cause__ = KeyError("cause")
+    assert related_to(outer) == [{"raised": "KeyError: 'cause'", "cause_of": [0]}]
+
+
 def test_of_more_causes_the_nearest_are_listed_and_the_others_counted() -> None:
     error = first = ValueError("0")
     for n in range(1, 5_001):

@@ -152,7 +152,10 @@ def failed_result(name: str) -> Any:
 
 @each_case("name", [*PROVIDERS, "mcp"])
 def test_a_failure_has_the_text_as_its_message(name: str) -> None:
-    of_mcp = {"isError": True, "content": [{"type": "text", "text": "no such file"}]}
+    of_mcp: dict[str, Any] = {
+        "isError": True,
+        "content": [{"type": "text", "text": "no such file"}],
+    }
     output = complete_output_of(name, "Tool", of_mcp if name == "mcp" else failed_result(name))
     assert output.error is not None
     assert output.error.kind == "tool_execution_failed"
