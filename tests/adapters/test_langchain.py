@@ -109,10 +109,7 @@ def test_a_conversation_is_recorded_as_the_tools_returned_it_and_as_the_model_wa
     found = recorded(sqlite_store, session)
     shown = {one.tool_call_id: one for one in history if isinstance(one, ToolMessage)}
     assert isinstance(shown["d"].content, list)
-    assert receipts(found) == {
-        **{key: one.content for key, one in shown.items()},
-        "d": "a dot",
-    }
+    assert receipts(found) == {**{key: one.content for key, one in shown.items()}, "d": "a dot"}
     assert states(found) == dict.fromkeys("abcd", "success") | {"e": "error"}
     assert streams(sqlite_store, found["a"]) == {"content.0": b"hi\nhi"}
     assert streams(sqlite_store, found["b"]) == {"content.0": b'{"numbers": [1, 2.5]}'}

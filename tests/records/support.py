@@ -10,6 +10,7 @@ from tooltrail.records import (
     DEFAULT_POLICY,
     ArtifactReference,
     CompleteOutput,
+    FamilyOutput,
     FamilyRegistry,
     Omission,
     Policy,
@@ -26,6 +27,11 @@ from tooltrail.records import (
 from tooltrail.records.facts import OmissionFact
 
 GOLDEN = Path(__file__).parent / "golden"
+
+FAMILY_OF = {kind: family.name for family in default_families() for kind in family.result_types}
+
+TOOL = "ExecCommandBatch"
+"""The tool of `run`: the receipt of a batch begins with this name, and no other receipt has one."""
 
 MARKER = re.compile(
     r"\[output truncated: showing first (?P<first>[\d,]+)"
@@ -108,10 +114,23 @@ def surfaces(
     return projection, render(projection.canonical, chosen, policy), publisher
 
 
+def run(output: FamilyOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    """Both steps for the result of a built-in family, which publishes what it refers to."""
+    complete = CompleteOutput.success(TOOL, output)
+    projection, receipt, publisher = surfaces(complete, FAMILY_OF[type(output)], policy)
+    assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
+    return projection, receipt
+
+
 def result_of(projection: Projection) -> dict[str, Any]:
     """The canonical result of a success."""
     assert projection.canonical.result is not None
     return projection.canonical.result
+
+
+def run_result(output: FamilyOutput, policy: Policy | None = None) -> dict[str, Any]:
+    """The canonical result of a built-in family."""
+    return result_of(run(output, policy)[0])
 
 
 def omitted(
@@ -124,6 +143,17 @@ def omitted(
 def golden(name: str) -> str:
     """The receipt that stands in a golden file."""
     return (GOLDEN / f"{name}.txt").read_bytes().decode()
+
+
+def check_golden(
+    renderer: tuple[str, int], **outputs: FamilyOutput | tuple[FamilyOutput, Policy]
+) -> None:
+    """Check that the receipt of each output, of this renderer, is that of its golden file."""
+    given = {name: one if isinstance(one, tuple) else (one, None) for name, one in outputs.items()}
+    receipts = {name: run(*one)[1] for name, one in given.items()}
+    assert {name: one.text for name, one in receipts.items()} == {n: golden(n) for n in receipts}
+    named = {(one.renderer_name, one.renderer_version) for one in receipts.values()}
+    assert named == {renderer}
 
 
 def number(text: str) -> int:

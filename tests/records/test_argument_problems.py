@@ -73,14 +73,8 @@ NO_PET = (
     [
         ({}, [("path", "Field required")]),
         ([SECRET], [("(input)", "Input should be a valid dictionary or instance of Arguments")]),
-        (
-            {"path": "a", "lines": [1, SECRET]},
-            [("lines[1]", NO_INTEGER)],
-        ),
-        (
-            {"path": "a", "pet": {"kind": SECRET}},
-            [("pet", NO_PET)],
-        ),
+        ({"path": "a", "lines": [1, SECRET]}, [("lines[1]", NO_INTEGER)]),
+        ({"path": "a", "pet": {"kind": SECRET}}, [("pet", NO_PET)]),
         ({"path": "a", "code": SECRET}, [("code", UNTOLD)]),
         ({"path": "a", "code": "e"}, [("code", UNTOLD)]),
         ({"path": "a", "lines": ["a"]}, [("lines[0]", NO_INTEGER)]),

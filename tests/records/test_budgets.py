@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from tests.support.cases import each_case
 
-from tooltrail.records import Budget, GenericBudget, InvalidRecordError, default_families
+from tooltrail.records import Budget, GenericBudget, InvalidRecordError
 from tooltrail.records.budgets import (
     FRAME_CHARS,
     MAX_ITEMS,
@@ -14,13 +14,6 @@ from tooltrail.records.budgets import (
     MAX_RECEIPT_CHARS,
     MIN_PREVIEW_CHARS,
 )
-
-
-def test_the_defaults_are_the_published_ones() -> None:
-    command = default_families().named("command").budget
-    assert (command.preview_chars, command.receipt_chars) == (32_000, 34_000)
-    assert GenericBudget().preview_chars == 20_000
-    assert MAX_PREVIEW_CHARS == 256_000
 
 
 @each_case(

@@ -160,13 +160,8 @@ def test_keys_are_sorted_by_utf16_code_units_as_in_rfc_8785_section_3_2_3() -> N
         "\u00f6": "Latin Small Letter O With Diaeresis",
     }
     assert [*cast("dict[str, object]", json.loads(encode(value))).values()] == [
-        "Carriage Return",
-        "One",
-        "Control",
-        "Latin Small Letter O With Diaeresis",
-        "Euro Sign",
-        "Emoji: Grinning Face",
-        "Hebrew Letter Dalet With Dagesh",
+        *("Carriage Return", "One", "Control", "Latin Small Letter O With Diaeresis", "Euro Sign"),
+        *("Emoji: Grinning Face", "Hebrew Letter Dalet With Dagesh"),
     ]
 
 
@@ -318,10 +313,7 @@ def test_a_stack_that_is_nearly_used_up_is_an_error_of_the_record_and_no_crash()
         sink(lambda: decode(text), frames)
 
 
-@each_case(
-    ("value", "levels", "deeper"),
-    LEVELS,
-)
+@each_case(("value", "levels", "deeper"), LEVELS)
 def test_levels_are_counted_in_objects_and_arrays(value: object, levels: int, deeper: bool) -> None:
     assert is_deeper_than(value, levels) is deeper
 
@@ -329,20 +321,8 @@ def test_levels_are_counted_in_objects_and_arrays(value: object, levels: int, de
 @each_case(
     "text",
     [
-        "",
-        "{",
-        "[1,]",
-        "nul",
-        '{"a":1}x',
-        "'a'",
-        '{"a":1,"a":2}',
-        '{"x":{"a":1,"b":2,"a":1}}',
-        "NaN",
-        "[Infinity]",
-        "-Infinity",
-        "1e400",
-        "[-1e999]",
-        '"\n"',
+        *("", "{", "[1,]", "nul", '{"a":1}x', "'a'", '{"a":1,"a":2}', '{"x":{"a":1,"b":2,"a":1}}'),
+        *("NaN", "[Infinity]", "-Infinity", "1e400", "[-1e999]", '"\n"'),
     ],
 )
 def test_text_that_is_no_canonical_json_is_refused(text: str) -> None:

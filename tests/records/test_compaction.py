@@ -345,9 +345,7 @@ RESULTS = st.one_of(
         line=st.none() | st.text(max_size=300),
     ),
     st.builds(
-        several,
-        st.lists(st.text(max_size=300) | st.binary(max_size=9), max_size=12),
-        VALUES,
+        several, st.lists(st.text(max_size=300) | st.binary(max_size=9), max_size=12), VALUES
     ),
 )
 BUDGETS = st.integers(0, 1_000)

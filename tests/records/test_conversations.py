@@ -48,10 +48,7 @@ def test_canonical_json_leaves_out_what_has_its_default() -> None:
         "role": "assistant",
         "blocks": [
             {"type": "text", "text": ""},
-            {
-                "type": "tool_call",
-                "call": {"tool_name": "now", "message_id": str(MESSAGE_ID)},
-            },
+            {"type": "tool_call", "call": {"tool_name": "now", "message_id": str(MESSAGE_ID)}},
         ],
     }
     assert Message.from_json(message.to_json()).calls[0].message_id == MESSAGE_ID
@@ -61,10 +58,7 @@ def test_canonical_json_leaves_out_what_has_its_default() -> None:
     ("old", "message"),
     [
         ('{"role":"user"}', Message(role="user")),
-        (
-            '{"role":"user","blocks":[{"type":"text","text":"hello"}]}',
-            Message.of("user", "hello"),
-        ),
+        ('{"role":"user","blocks":[{"type":"text","text":"hello"}]}', Message.of("user", "hello")),
         (
             '{"role":"tool","blocks":[{"type":"tool_result","call_id":"a"}]}',
             Message(role="tool", blocks=(ResultBlock(call_id="a"),)),

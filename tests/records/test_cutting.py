@@ -3,14 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.records.support import (
-    MemoryPublisher,
-    artifact_path,
-    edged,
-    lossy,
-    omitted,
-    whole,
-)
+from tests.records.support import MemoryPublisher, artifact_path, lossy, omitted, whole
 from tests.support.cases import each_case
 
 from tooltrail.records import (
@@ -22,7 +15,6 @@ from tooltrail.records import (
     Shown,
     StreamRecord,
     digest_of,
-    preview,
 )
 from tooltrail.records.budgets import MAX_PREVIEW_CHARS, MIN_SHARE_CHARS
 from tooltrail.records.counted_streams import INLINE_BYTES
@@ -35,15 +27,6 @@ def cut(
     publisher = MemoryPublisher()
     cutter = Cutter(policy.edge_bytes, publisher)
     return cutter.stream(stream, room), cutter, publisher
-
-
-def test_a_share_has_room_for_the_notice_of_a_loss() -> None:
-    cutter = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
-    first, second = cutter.streams([lossy(b"kept", 10), whole(b"x" * 5000, "stderr")], 1000)
-    assert first.text is not None
-    assert second.text is not None
-    assert first.text.startswith("kept\n[output incomplete: the last 10 bytes were not kept")
-    assert 990 <= len(first.text) + len(second.text) <= 1000
 
 
 def test_a_stream_that_the_tool_does_not_have_takes_no_share() -> None:
@@ -229,10 +212,3 @@ def test_the_omissions_of_a_stream_account_for_every_byte_and_line(
     was_cut = any(o.stage == "projection" for o in cutter.omissions)
     assert (shown.artifact is not None) == was_cut
     assert (cutter.references is None) == (shown.artifact is None)
-
-
-def test_a_stream_known_by_its_ends_is_previewed_like_any_other() -> None:
-    stream = edged(b"line\n" * 5000, 4000, 4000)
-    shown, _, _ = cut(stream, 1000)
-    assert shown.text == preview(stream, 1000, full_output=artifact_path(stream)).text
-    assert shown.artifact == 0

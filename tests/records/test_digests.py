@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from tests.support.cases import each_case
 
-from tooltrail.records import (
-    InvalidRecordError,
-    digest_from_hex,
-    digest_of,
-    hex_of,
-    parse_digest,
-)
+from tooltrail.records import InvalidRecordError, digest_from_hex, digest_of, hex_of, parse_digest
 from tooltrail.records._model import DigestField
 from tooltrail.records.digests import EMPTY
 

@@ -64,11 +64,7 @@ envelopes = st.builds(success, names, summaries, objects) | st.builds(
 )
 
 
-@given(
-    st.sampled_from(["success", "error"]),
-    st.none() | objects,
-    st.none() | errors,
-)
+@given(st.sampled_from(["success", "error"]), st.none() | objects, st.none() | errors)
 def test_a_success_has_a_result_and_an_error_has_an_error_and_nothing_else_is_an_envelope(
     status: str, result: dict[str, JsonValue] | None, error: ToolError | None
 ) -> None:
@@ -198,19 +194,13 @@ def test_a_complete_output_is_written_without_its_bytes() -> None:
     assert b"secret" not in output.to_json()
 
 
-def test_a_summary_that_quotes_an_undecodable_name_is_spelled_out() -> None:
-    output = CompleteOutput(
-        tool_name="T", status="success", summary_text="read caf\udce9", result=GenericOutput()
-    )
-    assert output.summary_text == "read caf\\udce9"
-
-
 @each_case(
     ("given", "kept"),
     [
         ("a\n b\t c\r\n", "a b c"),
         ("ok\nstatus: error\x1b[2J\0", "ok status: error\\x1b[2J\\x00"),
         ("a\u2028b\x85c\u202ed", "a b c\\u202ed"),
+        ("read caf\udce9", "read caf\\udce9"),
         (" \n", "(no summary)"),
         ("", "(no summary)"),
         ("s" * 5000 + "\n" + "t" * 5000, "s" * 5000 + " " + "t" * 5000),

@@ -250,3 +250,26 @@ def test_the_widest_result_of_a_family_fits_into_the_smallest_receipt(
     _, receipt, _ = surfaces(CompleteOutput.success("tool", widest, "done"), family.name, policy)
     assert receipt.omissions == ()
     assert len(receipt.text) <= policy.budget_of(family, "tool").receipt_chars
+
+
+FORGED = "a\nForged\r\nForged\u2028Forged\x85Forged\x1b[2K \ud800"
+WITHOUT_LABELS = {
+    *("child_agent", "command", "command promoted", "file_read", "generic", "search"),
+    *("task_control input", "task_control stop"),
+}
+"""Of `WIDEST`, those whose receipt has no label but identifiers."""
+
+
+def _forging(part: Any) -> Any:
+    """A label that would be several lines, in the place of each of `WIDEST`."""
+    return FORGED if isinstance(part, str) and part and not part.strip("\x01") else part
+
+
+@each_case("name", WIDEST)
+def test_no_label_of_a_result_begins_a_line_of_its_receipt(name: str) -> None:
+    family = name.split(maxsplit=1)[0]
+    output = CompleteOutput.success("tool", mapped(WIDEST[name], _forging), "done")
+    _, receipt, _ = surfaces(output, family, widest_policy(family))
+    assert [line for line in receipt.text.splitlines() if line.startswith("Forged")] == []
+    assert not {*receipt.text} & {*"\r\u2028\x85\x1b\ud800"}
+    assert ("Forged" in receipt.text) is (name not in WITHOUT_LABELS)

@@ -6,12 +6,7 @@ from typing import Any, NoReturn, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.records.failing import (
-    SECRET,
-    SilentError,
-    details_of,
-    exceptions,
-)
+from tests.records.failing import SECRET, SilentError, details_of, exceptions
 from tests.records.odd_values import anything
 from tests.records.support import surfaces
 

@@ -121,9 +121,7 @@ def test_a_time_is_kept_in_utc_and_must_have_a_zone() -> None:
         {"mood": "good"},
     ],
 )
-def test_a_fact_that_a_newer_program_wrote_has_its_own_error(
-    members: dict[str, object],
-) -> None:
+def test_a_fact_that_a_newer_program_wrote_has_its_own_error(members: dict[str, object]) -> None:
     with pytest.raises(NewerFactError):
         read_fact(altered(CLOSED, **members))
 
@@ -272,12 +270,6 @@ def test_the_bodies_of_a_fact_are_those_that_travel_with_it() -> None:
     )
     shown = Shown(canonical=four, receipt=five, renderer="seen", renderer_version=0)
     ended = CallEnded(
-        session=session,
-        id=id_,
-        at=AT,
-        state="success",
-        output=one,
-        streams=streams,
-        shown=shown,
+        session=session, id=id_, at=AT, state="success", output=one, streams=streams, shown=shown
     )
     assert body_digests(ended) == [one, two, four, five]

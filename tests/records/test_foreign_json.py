@@ -19,22 +19,6 @@ def test_any_json_is_read_as_its_value(value: object) -> None:
 
 
 @each_case(
-    ("text", "value"),
-    [
-        (" null\n", None),
-        ('{"b":1,"a":2}', {"b": 1, "a": 2}),
-        ("123456789012345678901234567890", 123456789012345678901234567890),
-        ("1e308", 1e308),
-        ('"\\ud83d\\ude00"', "\U0001f600"),
-        ('"\\ud800"', "\ud800"),
-        ('{"a":{"x":1},"b":{"x":1}}', {"a": {"x": 1}, "b": {"x": 1}}),
-    ],
-)
-def test_what_json_can_say_is_taken(text: str, value: object) -> None:
-    assert read_json(text) == value
-
-
-@each_case(
     ("text", "told"),
     [
         ("", "Expecting value"),

@@ -81,14 +81,6 @@ def test_the_counter_rises_by_one_within_a_millisecond() -> None:
     assert [counter_of(make()) for _ in range(4098)] == [*range(4096), 0, 1]
 
 
-def test_a_full_counter_runs_ahead_of_a_standing_clock() -> None:
-    make = factory(NOW)
-    made = [make() for _ in range(3 * 4096 + 1)]
-    assert made == sorted(set(made))
-    assert [milliseconds(i) for i in made[::4096]] == [NOW, NOW + 1, NOW + 2, NOW + 3]
-    assert {i.version for i in made} == {7}
-
-
 def test_a_factory_that_ran_ahead_waits_for_the_clock_to_pass_it() -> None:
     readings = [NOW] * 4097 + [NOW + 1, NOW + 2]
     make = factory(*readings)
@@ -125,21 +117,13 @@ def test_an_id_is_read_in_its_full_spelling(record_id: UUID) -> None:
 @each_case(
     "text",
     [
-        "",
-        "no id",
-        "017f22e2",
-        "017f22e279b07cc398c4dc0c0c07398",
-        "017f22e279b07cc398c4dc0c0c07398f0",
-        "017f22e279b07cc398c4dc0c0c07398g",
+        *("", "no id", "017f22e2", "017f22e279b07cc398c4dc0c0c07398"),
+        *("017f22e279b07cc398c4dc0c0c07398f0", "017f22e279b07cc398c4dc0c0c07398g"),
         "{017f22e2-79b0-7cc3-98c4-dc0c0c07398f}",
-        "urn:uuid:017f22e2-79b0-7cc3-98c4-dc0c0c07398f",
-        "017f22e2-79b07cc3-98c4-dc0c0c07398f",
-        "0-17f22e279b07cc398c4dc0c0c07398f",
-        "0x7f22e279b07cc398c4dc0c0c07398f",
-        "+17f22e279b07cc398c4dc0c0c07398f",
-        "0_7f22e279b07cc398c4dc0c0c07398f",
-        "017f22e279b07cc398c4dc0c0c07398f\n",
-        "\u06617f22e279b07cc398c4dc0c0c07398",
+        *("urn:uuid:017f22e2-79b0-7cc3-98c4-dc0c0c07398f", "017f22e2-79b07cc3-98c4-dc0c0c07398f"),
+        *("0-17f22e279b07cc398c4dc0c0c07398f", "0x7f22e279b07cc398c4dc0c0c07398f"),
+        *("+17f22e279b07cc398c4dc0c0c07398f", "0_7f22e279b07cc398c4dc0c0c07398f"),
+        *("017f22e279b07cc398c4dc0c0c07398f\n", "\u06617f22e279b07cc398c4dc0c0c07398"),
     ],
 )
 def test_anything_else_is_no_id(text: str) -> None:

@@ -207,9 +207,7 @@ def test_what_a_parser_refuses_is_invalid_input_and_its_faults_are_the_tool_s(
         BaseExceptionGroup("both", [ValueError(), SystemExit()]),
     ],
 )
-def test_no_exception_of_a_tool_ends_the_agent(
-    raised: BaseException,
-) -> None:
+def test_no_exception_of_a_tool_ends_the_agent(raised: BaseException) -> None:
     records = Records()
     awaited_output = asyncio.run(ainvoke(awaited(refusing(raised)), CALL, records))
     assert records == [awaited_output]

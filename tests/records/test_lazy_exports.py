@@ -6,13 +6,8 @@ import pytest
 from tests.support.cases import each_case
 
 LAZY = [
-    "tooltrail.agents",
-    "tooltrail.workspace",
-    "tooltrail.journal",
-    "tooltrail.records",
-    "tooltrail.records.authoring",
-    "tooltrail.store",
-    "tooltrail.wire",
+    *("tooltrail.agents", "tooltrail.workspace", "tooltrail.journal", "tooltrail.records"),
+    *("tooltrail.records.authoring", "tooltrail.store", "tooltrail.wire"),
     "tooltrail.wire.text_fallback",
 ]
 

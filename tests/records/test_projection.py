@@ -6,11 +6,11 @@ import tracemalloc
 from typing import Any, cast
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
 from tests.records.support import captured, golden, number, omitted, surfaces, whole
-from tests.support.effort import times
+from tests.support.cases import each_case
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
 from tests.support.shown_streams import shown_of_value
@@ -346,24 +346,6 @@ TINY = policy_with(
     command={"preview_chars": 1001, "receipt_chars": 3100},
     generic={"preview_chars": 1003, "receipt_chars": 9000, "max_items": 2},
 )
-pieces = st.sampled_from(
-    [
-        b"line\n",
-        b"x" * 97,
-        b"\xff\xfe",
-        b"caf\xe9 ",
-        b"\xff" * 600,
-        b"\0",
-        "\u6f22\u5b57".encode(),
-        "\U0001f1e9\U0001f1ea".encode(),
-        "\U0001f469\u200d\U0001f467\n".encode(),
-        b"\x1b[38;5;196mred\x1b[0m",
-        b'{"a":[1,2]}',
-    ]
-)
-long_data = st.lists(st.tuples(pieces, st.integers(1, 6) | st.integers(1, 2500)), max_size=6).map(
-    lambda runs: b"".join(piece * times for piece, times in runs)[:40_000]
-)
 
 
 def output_of_streams(*streams: StreamRecord) -> CompleteOutput:
@@ -376,11 +358,19 @@ def output_of_streams(*streams: StreamRecord) -> CompleteOutput:
     return CompleteOutput(tool_name="T", status="success", summary_text="s", result=result)
 
 
-@settings(max_examples=times(25))
-@example(b"text\n" * 4000 + b"\xff\xfe" + b"text\n" * 4000, b"", "command")
-@example(b"\xf0\x9f\x87\xa9" * 2001 + b"x", b"y" * 9000, "command")
-@example(b"text\n" * 1700, b"text\n" * 1700 + b"\xff", "generic")
-@given(long_data, long_data, st.sampled_from(["command", "generic"]))
+BINARY_AMID_TEXT = b"text\n" * 4000 + b"\xff\xfe" + b"text\n" * 4000
+
+
+@each_case(
+    ("first", "second", "family"),
+    [
+        (BINARY_AMID_TEXT, b"", "command"),
+        (b"\xf0\x9f\x87\xa9" * 2001 + b"x", b"y" * 9000, "command"),
+        (b"text\n" * 1700, b"text\n" * 1700 + b"\xff", "generic"),
+        (b"caf\xe9 " * 5000, b"\x1b[38;5;196mred\x1b[0m" * 2000, "generic"),
+        (b"\0" + b"x" * 30_000, BINARY_AMID_TEXT, "generic"),
+    ],
+)
 def test_a_stream_in_memory_is_shown_exactly_like_a_captured_one(
     first: bytes, second: bytes, family: str
 ) -> None:

@@ -3,15 +3,7 @@
 import asyncio
 import math
 
-from tests.records.failing import (
-    CALL,
-    SECRET,
-    Records,
-    awaited,
-    error_of,
-    giving,
-    run,
-)
+from tests.records.failing import CALL, SECRET, Records, awaited, error_of, giving, run
 from tests.support.cases import each_case
 from tests.support.outputs import returned
 

@@ -100,12 +100,7 @@ def test_the_bytes_enter_neither_the_json_nor_the_spelling_of_a_record() -> None
     stream = whole(b"secret \xff bytes")
     dumped = stream.model_dump()
     assert dumped.keys() == {
-        "role",
-        "digest",
-        "size",
-        "line_count",
-        "produced_size",
-        "produced_line_count",
+        *("role", "digest", "size", "line_count", "produced_size", "produced_line_count"),
         "loss_reason",
     }
     assert canonical_json.encode(dumped)

@@ -54,10 +54,7 @@ def test_everything_public_there_has_a_name_and_nothing_private_has() -> None:
 def test_a_family_from_outside_is_recorded_through_a_store(tmp_path: Path) -> None:
     authoring.register_family(FAMILY)
     database = f"sqlite:///{tmp_path / 'ledger.sqlite'}"
-    places: dict[str, Any] = {
-        "artifacts": str(tmp_path / "artifacts"),
-        "spool": tmp_path / "spool",
-    }
+    places: dict[str, Any] = {"artifacts": str(tmp_path / "artifacts"), "spool": tmp_path / "spool"}
     with create_store(database, **places) as store:
         invocation = store.open_session().start(ToolCall(tool_name="Deploy"))
         invocation.finish(CompleteOutput.success("Deploy", OUTPUT))

@@ -4,17 +4,13 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
+from tests.records.support import check_golden, omitted, result_of, run, run_result, whole
 from tests.support.cases import each_case
 
 from tooltrail.records import (
     CommandOutput,
-    CompleteOutput,
     FamilyOutput,
-    Policy,
-    Projection,
     PromotedCommand,
-    Receipt,
     RunningCommand,
     StreamRecord,
     TaskHandle,
@@ -35,49 +31,24 @@ def promoted(data: bytes | StreamRecord | None = None, **fields: Any) -> Promote
     return PromotedCommand(task_handle=HANDLE, initial_output=stream, **fields)
 
 
-def run(output: FamilyOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
-    projection, receipt, _ = surfaces(
-        CompleteOutput.success("ExecCommand", output), "command", policy
+def test_the_receipt_is_worded_as_in_the_golden_file() -> None:
+    check_golden(
+        ("command", 2),
+        command_promoted=promoted(b"Starting server on :3000\n", command="npm start"),
+        command_promoted_silent=promoted(),
+        command_promoted_long=promoted(b"\0started\n"),
+        command_running=RunningCommand(
+            task_handle=HANDLE, command="npm \n start", task_summary="development server\non :3000"
+        ),
+        command_running_bare=RunningCommand(
+            task_handle=TaskHandle(task_id="task_123", kind="command_task")
+        ),
+        command_combined=combined(
+            b"$ make\nmake: *** No rule to make target 'all'.", exit_status=1
+        ),
+        command_combined_silent=combined(signal=9),
+        command_combined_long=combined(b"\0made\n"),
     )
-    return projection, receipt
-
-
-@each_case(
-    ("name", "output", "policy"),
-    [
-        ("command_promoted", promoted(b"Starting server on :3000\n", command="npm start"), None),
-        ("command_promoted_silent", promoted(), None),
-        ("command_promoted_silent", promoted(b""), None),
-        ("command_promoted_long", promoted(b"\0started\n"), None),
-        (
-            "command_running",
-            RunningCommand(
-                task_handle=HANDLE,
-                command="npm \n start",
-                task_summary="development server\non :3000",
-            ),
-            None,
-        ),
-        (
-            "command_running_bare",
-            RunningCommand(task_handle=TaskHandle(task_id="task_123", kind="command_task")),
-            None,
-        ),
-        (
-            "command_combined",
-            combined(b"$ make\nmake: *** No rule to make target 'all'.", exit_status=1),
-            None,
-        ),
-        ("command_combined_silent", combined(signal=9), None),
-        ("command_combined_long", combined(b"\0made\n"), None),
-    ],
-)
-def test_the_receipt_is_worded_as_in_the_golden_file(
-    name: str, output: FamilyOutput, policy: Policy | None
-) -> None:
-    _, receipt = run(output, policy)
-    assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("command", 2)
 
 
 @pytest.mark.parametrize(
@@ -102,20 +73,6 @@ def test_a_combined_stream_stands_instead_of_both_streams() -> None:
         "combined_output_truncated": False,
         "truncated": False,
     }
-
-
-def test_a_combined_stream_that_is_cut_has_its_artifact() -> None:
-    data = b"line of output\n" * 9000
-    projection, receipt = run(combined(data, command="make", cwd="/srv"))
-    result = result_of(projection)
-    path = artifact_path(whole(data))
-    assert result["artifacts"] == [{"path": path}]
-    assert result["combined_output_artifact"] == 0
-    assert result["combined_output_truncated"] is result["truncated"] is True
-    assert 31_000 < len(result["combined_output_preview"]) <= 32_000
-    assert result["command"]["preview"] == "make"
-    assert receipt.text.endswith(f"\n\nArtifacts:\n{path} (combined)\n")
-    assert [role for role, _ in projection.artifacts] == ["combined"]
 
 
 def test_lists_show_how_a_command_with_a_combined_stream_ended() -> None:
@@ -158,7 +115,8 @@ def test_a_promoted_command_names_its_task_and_what_it_printed_so_far() -> None:
 
 
 def test_a_promoted_command_that_was_silent_has_no_spare_field() -> None:
-    assert result_of(run(promoted())[0]) == {
+    assert run(promoted(b""))[1].text == run(promoted())[1].text
+    assert run_result(promoted()) == {
         "disposition": "promoted_to_task",
         "task_handle": {"task_id": "task_123", "kind": "command_task", "status": "running"},
         "initial_output_truncated": False,
@@ -168,7 +126,7 @@ def test_a_promoted_command_that_was_silent_has_no_spare_field() -> None:
 
 def test_a_command_that_was_running_already_has_no_spare_field_but_an_unknown_status() -> None:
     output = RunningCommand(task_handle=TaskHandle(task_id="t", kind="k"))
-    assert result_of(run(output)[0]) == {
+    assert run_result(output) == {
         "disposition": "already_running",
         "task_handle": {"task_id": "t", "kind": "k", "status": None},
         "truncated": False,

@@ -1,30 +1,11 @@
 """Files that were read: the receipt is the content, as it is."""
 
-from typing import Any
-
 import pytest
 from pydantic import ValidationError
-from tests.records.support import (
-    MARKER,
-    golden,
-    lossy,
-    number,
-    omitted,
-    surfaces,
-    whole,
-)
-from tests.support.cases import each_case
+from tests.records.support import check_golden, lossy, omitted, run, run_result, whole
 from tests.support.policies import policy_with
 
-from tooltrail.records import (
-    CompleteOutput,
-    FileReadOutput,
-    LineRange,
-    Policy,
-    Projection,
-    Receipt,
-    StreamRecord,
-)
+from tooltrail.records import FileReadOutput, LineRange, StreamRecord
 
 SMALL = policy_with(file_read={"preview_chars": 1000})
 LINES = b"".join(b"line %04d\n" % n for n in range(200))
@@ -40,36 +21,18 @@ def read(
     )
 
 
-def run(output: FileReadOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
-    projection, receipt, _ = surfaces(CompleteOutput.success("Read", output), "file_read", policy)
-    return projection, receipt
-
-
-def result_of(output: FileReadOutput, policy: Policy | None = None) -> dict[str, Any]:
-    result = run(output, policy)[0].canonical.result
-    assert result is not None
-    return result
-
-
-@each_case(
-    ("name", "output", "policy"),
-    [
-        ("file_read_whole", read(b"import os\n\nprint(os.name)\n"), None),
-        ("file_read_empty", read(b""), None),
-        ("file_read_lines", read(b"def f():\n    pass\n", (10, 11)), None),
-        ("file_read_line", read(b"def f():", (10, 10)), None),
-        ("file_read_nothing", read(b"", (900, 950)), None),
-        ("file_read_binary", read(b"ELF\0\1\2\n"), None),
-        ("file_read_cut", read(LINES), SMALL),
-        ("file_read_lossy", read(lossy(b'{"a":[1,2', 50, "content")), None),
-    ],
-)
-def test_the_receipt_is_worded_as_in_the_golden_file(
-    name: str, output: FileReadOutput, policy: Policy | None
-) -> None:
-    _, receipt = run(output, policy)
-    assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("file_read", 2)
+def test_the_receipt_is_worded_as_in_the_golden_file() -> None:
+    check_golden(
+        ("file_read", 2),
+        file_read_whole=read(b"import os\n\nprint(os.name)\n"),
+        file_read_empty=read(b""),
+        file_read_lines=read(b"def f():\n    pass\n", (10, 11)),
+        file_read_line=read(b"def f():", (10, 10)),
+        file_read_nothing=read(b"", (900, 950)),
+        file_read_binary=read(b"ELF\0\1\2\n"),
+        file_read_cut=(read(LINES), SMALL),
+        file_read_lossy=read(lossy(b'{"a":[1,2', 50, "content")),
+    )
 
 
 def test_the_summary_says_how_much_was_read_of_what() -> None:
@@ -78,7 +41,7 @@ def test_the_summary_says_how_much_was_read_of_what() -> None:
 
 
 def test_the_canonical_result_of_a_whole_file_has_no_spare_field() -> None:
-    assert result_of(read(b"text\n")) == {
+    assert run_result(read(b"text\n")) == {
         "path": "src/a.py",
         "content_preview": "text\n",
         "content_truncated": False,
@@ -88,7 +51,7 @@ def test_the_canonical_result_of_a_whole_file_has_no_spare_field() -> None:
 
 
 def test_the_canonical_result_names_the_lines_that_were_read() -> None:
-    result = result_of(read(b"", (3, 7)))
+    result = run_result(read(b"", (3, 7)))
     assert result["line_range"] == {"start": 3, "end": 7}
     assert result["content_preview"] is None
 
@@ -101,25 +64,13 @@ def test_json_is_shown_as_the_file_has_it() -> None:
 def test_whole_json_of_a_file_with_a_long_path_is_not_called_incomplete() -> None:
     output = read(b'{"a":1}\n', path="d/" * 200)
     assert run(output)[1].text == '{"a":1}\n'
-    result = result_of(output)
+    result = run_result(output)
     assert (result["truncated"], result["content_truncated"]) == (True, False)
-
-
-@pytest.mark.parametrize(("size", "cut"), [(20_000, False), (20_001, True)])
-def test_a_file_is_shown_up_to_twenty_thousand_characters(size: int, *, cut: bool) -> None:
-    projection, _ = run(read(b"x" * size))
-    result = result_of(read(b"x" * size))
-    assert result["truncated"] is result["content_truncated"] is cut
-    assert len(result["content_preview"]) <= 20_000
-    match = MARKER.search(result["content_preview"])
-    missing = number(match["bytes"]) if match else 0
-    assert omitted(projection.omissions, "content", "bytes") == missing
-    assert (missing > 0) is cut
 
 
 def test_the_size_is_what_was_read_though_not_all_was_kept() -> None:
     output = read(lossy(b"kept\n", 95, "content"))
-    assert result_of(output)["size"] == 100
+    assert run_result(output)["size"] == 100
     assert omitted(run(output)[0].omissions, "content", "bytes") == 95
 
 

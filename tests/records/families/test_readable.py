@@ -54,18 +54,9 @@ def test_laid_out_json_has_the_lexemes_of_the_original(text: str) -> None:
 @each_case(
     "text",
     [
-        "[INFO] server started\n",
-        "[INFO",
-        "[2026-04-23 10:00:00] server started\n",
-        "[1/5] Building\n",
-        "{ braces } in prose",
-        "[]oops",
-        '{"a":1}\n{"a":2}\n',
-        '{"a":1,}',
-        '"a string"',
-        "42\n",
-        "text",
-        "",
+        *("[INFO] server started\n", "[INFO", "[2026-04-23 10:00:00] server started\n"),
+        *("[1/5] Building\n", "{ braces } in prose", "[]oops", '{"a":1}\n{"a":2}\n', '{"a":1,}'),
+        *('"a string"', "42\n", "text", ""),
     ],
 )
 def test_what_is_no_json_document_is_shown_as_it_is(text: str) -> None:
@@ -75,17 +66,10 @@ def test_what_is_no_json_document_is_shown_as_it_is(text: str) -> None:
 @each_case(
     "text",
     [
-        "[INFO] server started\n",
-        "[2026-04-23T10:00:00] server started\n",
-        "[1/5] Building the documentation\n",
-        '["quoted" words] in a log\n',
-        "[12] footnotes, then prose\n",
-        "[1]\n[INFO\n",
-        "[1 2\n",
-        '{"a" and "b"} are sets\n',
-        "plain text\n",
-        "{ braces } in prose\n",
-        '"quoted" words in a log\n',
+        *("[INFO] server started\n", "[2026-04-23T10:00:00] server started\n"),
+        *("[1/5] Building the documentation\n", '["quoted" words] in a log\n'),
+        *("[12] footnotes, then prose\n", "[1]\n[INFO\n", "[1 2\n", '{"a" and "b"} are sets\n'),
+        *("plain text\n", "{ braces } in prose\n", '"quoted" words in a log\n'),
     ],
 )
 def test_a_cut_log_is_not_called_json(text: str) -> None:
@@ -96,14 +80,8 @@ def test_a_cut_log_is_not_called_json(text: str) -> None:
 @each_case(
     "beginning",
     [
-        '{"a":1,"b":"an unfinished stri\n',
-        "[1, 2, 3,\n",
-        "[true, fal\n",
-        '{\n  "a": {\n',
-        '[[1,2],[3,4],"x"\n',
-        '{"line":1}\n{"line":2}\n',
-        "[[[[1,\n",
-        '\ufeff\n{"a":1,\n',
+        *('{"a":1,"b":"an unfinished stri\n', "[1, 2, 3,\n", "[true, fal\n", '{\n  "a": {\n'),
+        *('[[1,2],[3,4],"x"\n', '{"line":1}\n{"line":2}\n', "[[[[1,\n", '\ufeff\n{"a":1,\n'),
         '{"name":"caf\\xe9","rows":[1,\n',
     ],
 )

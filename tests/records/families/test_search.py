@@ -1,29 +1,21 @@
 """Searches: how much was found, and what."""
 
-from typing import Any
-
 import pytest
 from pydantic import ValidationError
 from tests.records.support import (
     MARKER,
     artifact_path,
-    golden,
+    check_golden,
     number,
     omitted,
-    surfaces,
+    run,
+    run_result,
     whole,
 )
 from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
-from tooltrail.records import (
-    CompleteOutput,
-    Policy,
-    Projection,
-    Receipt,
-    SearchOutput,
-    StreamRecord,
-)
+from tooltrail.records import SearchOutput, StreamRecord
 
 SMALL = policy_with(search={"preview_chars": 1000})
 LINES = b"".join(b"line %04d\n" % n for n in range(200))
@@ -38,34 +30,16 @@ def search(matches: bytes | StreamRecord, found: int, returned: int | None = Non
     )
 
 
-def run(output: SearchOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
-    projection, receipt, _ = surfaces(CompleteOutput.success("Grep", output), "search", policy)
-    return projection, receipt
-
-
-def result_of(output: SearchOutput, policy: Policy | None = None) -> dict[str, Any]:
-    result = run(output, policy)[0].canonical.result
-    assert result is not None
-    return result
-
-
-@each_case(
-    ("name", "output", "policy"),
-    [
-        ("search_found", search(b"src/a.py:1:import os\nsrc/b.py:7:import os\n", 2), None),
-        ("search_one", search(b"src/a.py", 1), None),
-        ("search_limited", search(b"src/a.py\nsrc/b.py\n", 1200, 2), None),
-        ("search_none", search(b"", 0), None),
-        ("search_json", search(b'{"file":"a.py","line":1}', 1), None),
-        ("search_cut", search(LINES, 200), SMALL),
-    ],
-)
-def test_the_receipt_is_worded_as_in_the_golden_file(
-    name: str, output: SearchOutput, policy: Policy | None
-) -> None:
-    _, receipt = run(output, policy)
-    assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("search", 2)
+def test_the_receipt_is_worded_as_in_the_golden_file() -> None:
+    check_golden(
+        ("search", 2),
+        search_found=search(b"src/a.py:1:import os\nsrc/b.py:7:import os\n", 2),
+        search_one=search(b"src/a.py", 1),
+        search_limited=search(b"src/a.py\nsrc/b.py\n", 1200, 2),
+        search_none=search(b"", 0),
+        search_json=search(b'{"file":"a.py","line":1}', 1),
+        search_cut=(search(LINES, 200), SMALL),
+    )
 
 
 @each_case(
@@ -83,13 +57,13 @@ def test_the_summary_says_how_much_was_found(found: int, returned: int, summary:
 
 
 def test_the_canonical_result_of_few_matches_has_no_spare_field() -> None:
-    assert result_of(search(b"a.py\n", 3, 1)) == {
+    assert run_result(search(b"a.py\n", 3, 1)) == {
         "match_count": 3,
         "returned": 1,
         "matches_preview": "a.py\n",
         "truncated": False,
     }
-    assert result_of(search(b"", 0))["matches_preview"] is None
+    assert run_result(search(b"", 0))["matches_preview"] is None
 
 
 @pytest.mark.parametrize(("found", "returned"), [(-1, 0), (0, -1), (MOST + 1, 1)])
@@ -101,7 +75,7 @@ def test_counts_that_cannot_be_are_refused(found: int, returned: int) -> None:
 def test_long_matches_are_cut_published_and_counted() -> None:
     data = b"src/name.py:12: match\n" * 2000
     projection, receipt = run(search(data, 2000))
-    result = result_of(search(data, 2000))
+    result = run_result(search(data, 2000))
     match = MARKER.search(result["matches_preview"])
     assert match is not None
     assert 19_000 < len(result["matches_preview"]) <= 20_000

@@ -7,19 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.records.support import artifact_path, golden, omitted, surfaces, whole
+from tests.records.support import artifact_path, check_golden, omitted, run, run_result, whole
 from tests.support.cases import each_case
 from tests.support.policies import policy_with
 
-from tooltrail.records import (
-    CompleteOutput,
-    Policy,
-    Projection,
-    Receipt,
-    StreamRecord,
-    WebFetchOutput,
-    digest_of,
-)
+from tooltrail.records import CompleteOutput, StreamRecord, WebFetchOutput, digest_of
 from tooltrail.records.families.web import without_userinfo
 
 SMALL = policy_with(web_fetch={"preview_chars": 1000})
@@ -42,72 +34,41 @@ def fetch(text: bytes | StreamRecord = b"", **fields: Any) -> WebFetchOutput:
     return WebFetchOutput.model_validate(usual | fields)
 
 
-def run(output: WebFetchOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
-    complete = CompleteOutput.success("WebFetch", output)
-    projection, receipt, _ = surfaces(complete, "web_fetch", policy)
-    return projection, receipt
-
-
-def result_of(output: WebFetchOutput, policy: Policy | None = None) -> dict[str, Any]:
-    result = run(output, policy)[0].canonical.result
-    assert result is not None
-    return result
-
-
-@each_case(
-    ("name", "output", "policy"),
-    [
-        ("web_fetch_page", fetch(b"# Example\n\nHello.\n"), None),
-        (
-            "web_fetch_redirected",
-            fetch(
-                b"not found\n",
-                url="http://example.org",
-                final_url="https://example.org/en",
-                status=404,
-                content_type="text/plain",
-                bytes_read=10,
-            ),
-            None,
+def test_the_receipt_is_worded_as_in_the_golden_file() -> None:
+    check_golden(
+        ("web_fetch", 2),
+        web_fetch_page=fetch(b"# Example\n\nHello.\n"),
+        web_fetch_redirected=fetch(
+            b"not found\n",
+            url="http://example.org",
+            final_url="https://example.org/en",
+            status=404,
+            content_type="text/plain",
+            bytes_read=10,
         ),
-        ("web_fetch_bare", fetch(status=204, content_type="", bytes_read=0), None),
-        (
-            "web_fetch_json",
-            fetch(
-                b'{"a":[1,2]}',
-                url="https://api.example.org/v1",
-                content_type="application/json",
-                bytes_read=11,
-            ),
-            None,
+        web_fetch_bare=fetch(status=204, content_type="", bytes_read=0),
+        web_fetch_json=fetch(
+            b'{"a":[1,2]}',
+            url="https://api.example.org/v1",
+            content_type="application/json",
+            bytes_read=11,
         ),
-        ("web_fetch_cut", fetch(LINES), SMALL),
-    ],
-)
-def test_the_receipt_is_worded_as_in_the_golden_file(
-    name: str, output: WebFetchOutput, policy: Policy | None
-) -> None:
-    _, receipt = run(output, policy)
-    assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("web_fetch", 2)
+        web_fetch_cut=(fetch(LINES), SMALL),
+    )
 
 
 def test_addresses_that_differ_only_where_they_are_cut_are_a_redirection() -> None:
     asked = "https://example.org/" + "a" * 800
     output = fetch(b"", url=asked + "1", final_url=asked + "2")
-    assert result_of(output)["redirected"] is True
+    assert run_result(output)["redirected"] is True
     assert "\nRedirected to: https://example.org/aaa" in run(output)[1].text
     same = fetch(b"", url=asked, final_url=asked)
-    assert result_of(same)["redirected"] is False
+    assert run_result(same)["redirected"] is False
     assert "Redirected" not in run(same)[1].text
 
 
-def test_the_summary_says_how_the_server_answered() -> None:
-    assert fetch(status=404).summary() == "status 404 from https://example.org/"
-
-
 def test_the_canonical_result_has_every_field_of_the_specification() -> None:
-    assert result_of(fetch(b"text")) == {
+    assert run_result(fetch(b"text")) == {
         "url": "https://example.org/",
         "final_url": "https://example.org/",
         "redirected": False,
@@ -121,10 +82,10 @@ def test_the_canonical_result_has_every_field_of_the_specification() -> None:
         "truncated": False,
     }
     data = b"x" * 30_000
-    long = result_of(fetch(data))
+    long = run_result(fetch(data))
     assert (long["text_artifact"], long["text_truncated"], long["truncated"]) == (0, True, True)
     assert long["artifacts"] == [{"path": artifact_path(whole(data))}]
-    small = result_of(fetch(b""))
+    small = run_result(fetch(b""))
     assert small["text_preview"] is None
     assert not {"text_encoding", "text_artifact", "artifacts"} & small.keys()
 
@@ -139,7 +100,7 @@ def test_the_canonical_result_has_every_field_of_the_specification() -> None:
 )
 def test_the_time_is_spelled_in_utc(given_at: str, spelled: str) -> None:
     output = fetch(fetched_at=given_at)
-    assert result_of(output)["fetched_at"] == spelled
+    assert run_result(output)["fetched_at"] == spelled
     assert f'"fetched_at":"{spelled}"'.encode() in CompleteOutput.success("t", output).to_json()
 
 
@@ -190,7 +151,7 @@ def test_a_password_in_an_address_gets_into_no_record(url: str, kept: str) -> No
     assert (output.url, output.final_url) == (kept, kept)
     assert "SECRET" not in CompleteOutput.success("t", output).to_json().decode()
     assert "SECRET" not in output.summary()
-    result = result_of(output)
+    result = run_result(output)
     assert (result["url"], result["final_url"]) == (kept, kept)
 
 
@@ -214,7 +175,7 @@ def test_a_giant_address_is_read_once(url: str) -> None:
 def test_long_labels_are_cut_and_counted() -> None:
     output = fetch(url="u" * 701, final_url="f" * 702, content_type="c" * 122)
     projection, _ = run(output)
-    result = result_of(output)
+    result = run_result(output)
     assert result["url"] == "u" * 699 + "\u2026"
     assert result["truncated"] is True
     assert omitted(projection.omissions, "url", "chars") == 2
@@ -225,12 +186,5 @@ def test_long_labels_are_cut_and_counted() -> None:
 def test_whole_json_from_a_long_address_is_not_called_incomplete() -> None:
     output = fetch(b'{"a":1}', url="https://example.org/" + "a" * 900)
     assert run(output)[1].text.endswith('bytes)\n\n{\n  "a": 1\n}\n')
-    result = result_of(output)
+    result = run_result(output)
     assert (result["truncated"], result["text_truncated"]) == (True, False)
-
-
-def test_no_label_can_pass_for_another_line() -> None:
-    output = fetch(url="https://a/\u2028x", final_url="b\x85c", content_type="a\nArtifacts:")
-    assert run(output)[1].text == (
-        "Fetched https://a/ x (200, a Artifacts:, 12,345 bytes)\nRedirected to: b c\n"
-    )

@@ -6,18 +6,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.support import golden, omitted, surfaces
-from tests.support.cases import each_case
+from tests.records.support import check_golden, omitted, run, run_result, surfaces
 from tests.support.policies import policy_with
 
-from tooltrail.records import (
-    CompleteOutput,
-    Policy,
-    Projection,
-    Receipt,
-    WebSearchHit,
-    WebSearchOutput,
-)
+from tooltrail.records import CompleteOutput, WebSearchHit, WebSearchOutput
 
 ONE = policy_with(web_search={"preview_chars": 1000, "max_items": 1})
 LEDGER = WebSearchHit(
@@ -36,44 +28,21 @@ def search(*hits: WebSearchHit, **fields: Any) -> WebSearchOutput:
     return WebSearchOutput.model_validate(usual | fields)
 
 
-def run(output: WebSearchOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
-    complete = CompleteOutput.success("WebSearch", output)
-    projection, receipt, _ = surfaces(complete, "web_search", policy)
-    return projection, receipt
-
-
-def result_of(output: WebSearchOutput, policy: Policy | None = None) -> dict[str, Any]:
-    result = run(output, policy)[0].canonical.result
-    assert result is not None
-    return result
-
-
-@each_case(
-    ("name", "output", "policy"),
-    [
-        (
-            "web_search_found",
-            search(
-                LEDGER,
-                OTHER,
-                WebSearchHit(
-                    title="Third\n", url="https://c.example/", snippet="Two lines\n\n  in one."
-                ),
+def test_the_receipt_is_worded_as_in_the_golden_file() -> None:
+    check_golden(
+        ("web_search", 1),
+        web_search_found=search(
+            LEDGER,
+            OTHER,
+            WebSearchHit(
+                title="Third\n", url="https://c.example/", snippet="Two lines\n\n  in one."
             ),
-            None,
         ),
-        ("web_search_none", search(), None),
-        ("web_search_one", search(LEDGER), None),
-        ("web_search_hidden", search(LEDGER, OTHER, OTHER), ONE),
-        ("web_search_one_hidden", search(LEDGER, OTHER), ONE),
-    ],
-)
-def test_the_receipt_is_worded_as_in_the_golden_file(
-    name: str, output: WebSearchOutput, policy: Policy | None
-) -> None:
-    _, receipt = run(output, policy)
-    assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("web_search", 1)
+        web_search_none=search(),
+        web_search_one=search(LEDGER),
+        web_search_hidden=(search(LEDGER, OTHER, OTHER), ONE),
+        web_search_one_hidden=(search(LEDGER, OTHER), ONE),
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,7 +58,7 @@ def test_the_summary_says_how_much_was_found_for_what(count: int, summary: str) 
 
 
 def test_the_canonical_result_has_every_field_of_the_specification() -> None:
-    assert result_of(search(LEDGER, WebSearchHit(title="B", url="https://b.example/"))) == {
+    assert run_result(search(LEDGER, WebSearchHit(title="B", url="https://b.example/"))) == {
         "query": "rust ledger",
         "provider": "example",
         "results": [
@@ -109,7 +78,7 @@ def test_the_canonical_result_has_every_field_of_the_specification() -> None:
 def test_results_beyond_the_budget_are_counted_and_listed() -> None:
     complete = CompleteOutput.success("WebSearch", search(OTHER, OTHER, LEDGER))
     projection, _, publisher = surfaces(complete, "web_search", ONE)
-    result = result_of(search(OTHER, OTHER, LEDGER), ONE)
+    result = run_result(search(OTHER, OTHER, LEDGER), ONE)
     assert [role for role, _ in projection.artifacts] == ["hidden"]
     assert hidden_of(result, publisher) == [
         {
@@ -135,7 +104,7 @@ def test_long_labels_are_cut_and_counted() -> None:
     hit = WebSearchHit(title="t" * 241, url="https://" + "u" * 700, snippet="s" * 704)
     output = search(OTHER, hit, query="q" * 702, provider="p" * 243)
     projection, _ = run(output)
-    result = result_of(output)
+    result = run_result(output)
     assert result["truncated"] is True
     assert result["results"][1]["title"] == "t" * 239 + "\u2026"
     missing = {o.field: o.before - o.after for o in projection.omissions}
@@ -152,21 +121,14 @@ def test_snippets_share_the_room_of_the_previews() -> None:
     policy = policy_with(web_search={"preview_chars": 1000, "max_items": 4})
     long = WebSearchHit(title="t", url="u", snippet="s" * 900)
     short = WebSearchHit(title="t", url="u", snippet="s" * 100)
-    results = result_of(search(long, short, long, long), policy)["results"]
+    results = run_result(search(long, short, long, long), policy)["results"]
     assert [len(hit["snippet"]) for hit in results] == [300, 100, 300, 300]
-
-
-def test_no_label_can_pass_for_another_result() -> None:
-    hit = WebSearchHit(title="a\n2. b", url="https://c\u2028d", snippet="e\n3. f\x1b[2K")
-    assert run(search(hit, query='x"\n1. y'))[1].text == (
-        'Found 1 result for "x" 1. y"\n1. a 2. b\n   https://c d\n   e 3. f [2K\n'
-    )
 
 
 def test_a_password_in_an_address_gets_into_no_record() -> None:
     output = search(WebSearchHit(title="t", url="https://user:SECRET@example.org/"))
     assert b"SECRET" not in CompleteOutput.success("WebSearch", output).to_json()
-    assert result_of(output)["results"][0]["url"] == "https://example.org/"
+    assert run_result(output)["results"][0]["url"] == "https://example.org/"
 
 
 def test_a_time_without_a_zone_is_refused() -> None:

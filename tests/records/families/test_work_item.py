@@ -5,19 +5,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.support import golden, omitted, result_of, surfaces
-from tests.support.cases import each_case
+from tests.records.support import check_golden, omitted, result_of, run, run_result, surfaces
 from tests.support.policies import policy_with
 
-from tooltrail.records import (
-    CompleteOutput,
-    Policy,
-    Projection,
-    Receipt,
-    Transition,
-    WorkItem,
-    WorkItemOutput,
-)
+from tooltrail.records import CompleteOutput, Transition, WorkItem, WorkItemOutput
 
 SMALL = policy_with(
     work_item={"preview_chars": 1000, "receipt_chars": 3000 + 2 * 820, "max_items": 2}
@@ -31,15 +22,6 @@ PARSER = WorkItem(
 STARTED = PARSER.model_copy(update={"status": "in_progress"})
 DONE = WorkItem(work_item_id="wi_1", title="Fix the parser", status="completed")
 TESTS = WorkItem(work_item_id="wi_2", title="Write the tests", status="open")
-
-
-def run(output: WorkItemOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
-    projection, receipt, publisher = surfaces(
-        CompleteOutput.success("UpdateWorkItem", output), "work_item", policy
-    )
-    assert [role for role, _ in projection.artifacts] in ([], ["hidden"])
-    assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
-    return projection, receipt
 
 
 def steps(count: int) -> tuple[WorkItem, ...]:
@@ -63,27 +45,20 @@ CUT = WorkItemOutput(
 )
 
 
-@each_case(
-    ("name", "output", "policy"),
-    [
-        ("work_item_created", CREATED, None),
-        ("work_item_updated", UPDATED, None),
-        ("work_item_picked", PICKED, None),
-        ("work_item_listed", LISTED, None),
-        ("work_item_none", NONE, None),
-        ("work_item_cut", CUT, SMALL),
-    ],
-)
-def test_the_receipt_is_worded_as_in_the_golden_file(
-    name: str, output: WorkItemOutput, policy: Policy | None
-) -> None:
-    _, receipt = run(output, policy)
-    assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("work_item", 1)
+def test_the_receipt_is_worded_as_in_the_golden_file() -> None:
+    check_golden(
+        ("work_item", 1),
+        work_item_created=CREATED,
+        work_item_updated=UPDATED,
+        work_item_picked=PICKED,
+        work_item_listed=LISTED,
+        work_item_none=NONE,
+        work_item_cut=(CUT, SMALL),
+    )
 
 
 def test_the_canonical_result_of_one_item_is_its_snapshot_and_its_transition() -> None:
-    assert result_of(run(UPDATED)[0]) == {
+    assert run_result(UPDATED) == {
         "action": "updated",
         "item": {
             "work_item_id": "wi_1",
@@ -98,7 +73,7 @@ def test_the_canonical_result_of_one_item_is_its_snapshot_and_its_transition() -
 
 
 def test_the_canonical_result_of_a_list_counts_its_items() -> None:
-    assert result_of(run(LISTED)[0]) == {
+    assert run_result(LISTED) == {
         "action": "listed",
         "items": [
             {"work_item_id": "wi_1", "title": "Fix the parser", "status": "completed"},
@@ -106,7 +81,7 @@ def test_the_canonical_result_of_a_list_counts_its_items() -> None:
         ],
         "item_count": 2,
     }
-    assert result_of(run(NONE)[0]) == {"action": "listed", "items": [], "item_count": 0}
+    assert run_result(NONE) == {"action": "listed", "items": [], "item_count": 0}
 
 
 def test_what_is_beyond_the_budget_is_counted_and_listed() -> None:
@@ -204,11 +179,3 @@ def test_a_text_in_a_list_is_counted_under_the_number_of_its_item() -> None:
     items = (TESTS, TESTS.model_copy(update={"title": "t" * 250}))
     projection, _ = run(WorkItemOutput(action="listed", items=items))
     assert omitted(projection.omissions, "items[1].title", "chars") == 11
-
-
-def test_a_title_cannot_pass_for_another_item() -> None:
-    item = WorkItem(work_item_id="wi_1", title="Fix\n[done] wi_2 Deploy", status="open")
-    _, receipt = run(WorkItemOutput(action="listed", items=(item,), warnings=("a\r\nb",)))
-    assert receipt.text == (
-        "Work items listed: 1\n[open] wi_1 Fix [done] wi_2 Deploy\nWarning: a b\n"
-    )

@@ -11,12 +11,7 @@ from tests.support.agents.scenarios import EXAMPLES, GOOD
 from tests.support.agents.scripted_provider import scripted_provider
 from tests.support.agents.spelled_answers import Call, asks
 
-from tooltrail.agents import (
-    Limits,
-    OutputSchema,
-    SessionArtifacts,
-    read_agent,
-)
+from tooltrail.agents import Limits, OutputSchema, SessionArtifacts, read_agent
 from tooltrail.agents.schemas._formats import FORMATS
 from tooltrail.agents.schemas._keywords import ANNOTATIONS, ASSERTIONS, IN_PLACE
 from tooltrail.records import LegOutcome

@@ -131,12 +131,7 @@ def test_what_cannot_be_asked_is_refused_at_once(monkeypatch: pytest.MonkeyPatch
         (Refusal(401, b"", "text/plain"), False, None, "the server answers 401 Unauthorized"),
         (Refusal(302, b"", headers=(("location", "http://127.0.0.1:1/"),)), False, None, "302"),
         (Refusal(503, b"<html>" + b"x" * 99_999, "text/html"), True, None, "<html>xxx"),
-        (
-            Refusal(200, b"<html>hello</html>", "text/html"),
-            False,
-            None,
-            "sent text/html",
-        ),
+        (Refusal(200, b"<html>hello</html>", "text/html"), False, None, "sent text/html"),
     ],
 )
 def test_a_refusal_says_why_and_whether_to_try_again(
@@ -157,10 +152,7 @@ def test_each_provider_s_own_words_for_an_error_are_told(name: str) -> None:
     bodies: dict[str, Any] = {
         "openai": {"error": {"message": "no credit", "type": "insufficient_quota"}},
         "openai-responses": {"error": {"message": "no credit", "type": "insufficient_quota"}},
-        "anthropic": {
-            "type": "error",
-            "error": {"type": "x", "message": "no credit"},
-        },
+        "anthropic": {"type": "error", "error": {"type": "x", "message": "no credit"}},
         "gemini": {"error": {"code": 429, "message": "no credit", "status": "RESOURCE_EXHAUSTED"}},
         "ollama": {"error": "no credit"},
     }

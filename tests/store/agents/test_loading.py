@@ -14,17 +14,8 @@ from tests.support.agents.configs import MINIMAL, lines_of
 from tooltrail.agents import SchemaFault, UnsupportedSchemaError
 from tooltrail.agents._config_wording import complaints
 from tooltrail.agents._yaml import Document, read_document
-from tooltrail.agents.config_problems import (
-    AgentConfigError,
-    AgentConfigWarning,
-    spell_path,
-)
-from tooltrail.agents.loading import (
-    check_agents,
-    find_agents,
-    load_agent,
-    read_agent,
-)
+from tooltrail.agents.config_problems import AgentConfigError, AgentConfigWarning, spell_path
+from tooltrail.agents.loading import check_agents, find_agents, load_agent, read_agent
 from tooltrail.records import InvalidRecordError, NotFoundError, UnavailableError
 
 
@@ -263,17 +254,7 @@ def test_a_document_that_says_that_it_is_yaml_1_2_is_read() -> None:
 
 def test_only_true_and_false_are_booleans_and_only_digits_are_numbers() -> None:
     texts = [
-        "no",
-        "on",
-        "yes",
-        "y",
-        "off",
-        "2026-01-01",
-        "12:30:45",
-        "1_000",
-        "0b1",
-        "0o9",
-        "1.2.3",
+        *("no", "on", "yes", "y", "off", "2026-01-01", "12:30:45", "1_000", "0b1", "0o9", "1.2.3"),
     ]
     read = read_document(f"""[{", ".join(texts)}, '1', '~', "true"]""", "x")
     assert (read.value, read.problems) == ([*texts, "1", "~", "true"], ())
@@ -361,10 +342,7 @@ def test_a_misspelled_keyword_is_told_by_the_line_that_it_stands_in() -> None:
     ("schema", "expected"),
     [
         ("{type: object}", "the result must have fields: `properties` must name them"),
-        (
-            "{type: array, properties: {}}",
-            'the result must be an object: `type` must be "object"',
-        ),
+        ("{type: array, properties: {}}", 'the result must be an object: `type` must be "object"'),
         ("{type: objekt, properties: {}}", None),
     ],
 )

@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.agents.scenarios import (
-    AGENTS,
-    BAD,
-    GOOD,
-    Ran,
-    example,
-    free_text,
-    run_scripted,
-)
+from tests.support.agents.scenarios import AGENTS, BAD, GOOD, Ran, example, free_text, run_scripted
 from tests.support.agents.scripted_provider import FORMATS, Delivery, Refusal, Step
 from tests.support.agents.spelled_answers import Call, asks, says
 from tests.support.evidence import check_evidence
@@ -27,11 +19,7 @@ from tests.support.evidence import check_evidence
 from tooltrail.agents import QuestionFailed, RunFailedError, agent_statistics
 from tooltrail.agents.submission import INSTRUCTIONS
 from tooltrail.records import canonical_json
-from tooltrail.store import (
-    InvocationDetail,
-    Store,
-    iter_legs,
-)
+from tooltrail.store import InvocationDetail, Store, iter_legs
 from tooltrail.transcripts import export_transcript, load_transcript
 
 in_each_format = pytest.mark.parametrize("wire_format", FORMATS)

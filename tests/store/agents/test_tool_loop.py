@@ -30,13 +30,7 @@ from tooltrail.records import (
     LegStarted,
     ToolDefinition,
 )
-from tooltrail.store import (
-    Finished,
-    Invocation,
-    Store,
-    create_store,
-    iter_legs,
-)
+from tooltrail.store import Finished, Invocation, Store, create_store, iter_legs
 
 SUBMITS = asks(Call("submit_result", GOOD["reviewer"], "call_s"))
 
@@ -272,15 +266,10 @@ def test_all_calls_are_ended_whatever_the_observer_raises(store: Store, tmp_path
         if isinstance(event, Finished):
             raise KeyError(event.call.tool_name)
 
-    async def run() -> None:
-        calls = asks(*(Call(name, {}, f"c_{name}") for name in tools))
-        with scripted_provider([calls]) as provider:
-            model = HttpModel.of("openai", "m", base_url=f"{provider.url}/v1")
-            config = using(tools)
-            await run_agent(config, "Do it.", model, tools, store, observer=observe)
-
+    script = [asks(*(Call(name, {}, f"c_{name}") for name in tools))]
+    config = using(tools)
     with pytest.raises(KeyError):
-        asyncio.run(run())
+        run_scripted(store, config, "openai", script, root=tmp_path, tools=tools, observer=observe)
     assert [(name, state) for name, state, _ in states(store)] == [
         ("a", "success"),
         ("b", "cancelled"),
@@ -329,9 +318,7 @@ def test_a_tier_that_no_model_can_be_made_of_is_refused_before_anything_is_recor
     assert store.reader.sessions() == []
 
 
-def test_a_store_that_goes_away_amid_a_run_is_nothing_that_the_run_notices(
-    tmp_path: Path,
-) -> None:
+def test_a_store_that_goes_away_amid_a_run_is_nothing_that_the_run_notices(tmp_path: Path) -> None:
     database = tmp_path / "trail.db"
     with create_store(database, spool=tmp_path / "spool") as store:
 
@@ -358,14 +345,7 @@ def test_what_is_told_of_a_run_is_recorded_before(store: Store, tmp_path: Path) 
     script = [asks(Call("one", {}, "c1")), SUBMITS]
     ran = run_scripted(store, using(tools), "openai", script, root=tmp_path, tools=tools)
     kinds = [type(event).__name__ for event in ran.events if type(event).__name__ != "ChunkCame"]
-    assert kinds == [
-        "LegStarted",
-        "AnswerCame",
-        "Finished",
-        "AnswerCame",
-        "Finished",
-        "LegEnded",
-    ]
+    assert kinds == ["LegStarted", "AnswerCame", "Finished", "AnswerCame", "Finished", "LegEnded"]
     assert isinstance(ran.events[-1], LegEnded)
 
 
@@ -379,14 +359,10 @@ def test_an_observer_that_raises_ends_the_run_and_the_record_says_so(
         if isinstance(event, AnswerCame):
             raise OwnError("enough")
 
-    async def run() -> None:
-        with scripted_provider([SUBMITS]) as provider:
-            model = HttpModel.of("openai", "m", base_url=f"{provider.url}/v1")
-            config = using({})
-            await run_agent(config, "Do it.", model, {}, store, observer=observe)
-
     with pytest.raises(OwnError):
-        asyncio.run(run())
+        run_scripted(
+            store, using({}), "openai", [SUBMITS], root=tmp_path, tools={}, observer=observe
+        )
     [leg] = iter_legs(store.reader)
     assert leg.ended is not None
     assert (leg.ended.outcome, leg.ended.reason) == ("failed", "OwnError: enough")

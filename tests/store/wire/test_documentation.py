@@ -2,12 +2,14 @@
 
 import asyncio
 import gc
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from tests.support.agents.spelled_answers import Call, asks, says, spell_whole
 from tests.support.cases import each_case
 from tests.support.wire.choices import written_choice
 from tests.support.wire.fake_provider import FakeProvider, fake_provider
@@ -91,24 +93,6 @@ CHAT_CALL = {
 }
 
 
-def chat(finish: str, **message: Any) -> dict[str, Any]:
-    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", **message}}
-    head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
-    return {**head, "choices": [choice]}
-
-
-def responses(*items: dict[str, Any]) -> dict[str, Any]:
-    head = {"id": "r", "object": "response", "created_at": 1, "model": "m", "status": "completed"}
-    asked: dict[str, Any] = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
-    return {**head, **asked, "output": items}
-
-
-def anthropic(stop: str, *content: dict[str, Any]) -> dict[str, Any]:
-    head = {"id": "m", "type": "message", "role": "assistant", "model": "m"}
-    usage = {"input_tokens": 1, "output_tokens": 1}
-    return {**head, "content": content, "stop_reason": stop, "stop_sequence": None, "usage": usage}
-
-
 def converse(stop: str, *content: dict[str, Any]) -> dict[str, Any]:
     usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
     message = {"role": "assistant", "content": content}
@@ -116,89 +100,43 @@ def converse(stop: str, *content: dict[str, Any]) -> dict[str, Any]:
     return {"output": {"message": message}, "stopReason": stop, "usage": usage, "metrics": metrics}
 
 
-def gemini(part: dict[str, Any]) -> dict[str, Any]:
-    content = {"role": "model", "parts": [part]}
-    return {"candidates": [{"index": 0, "content": content, "finishReason": "STOP"}]}
-
-
-def ollama(**message: Any) -> dict[str, Any]:
-    head = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop"}
-    return {**head, "message": {"role": "assistant", "content": "", **message}}
-
-
 def cohere(**message: Any) -> dict[str, Any]:
     return {"id": "c", "finish_reason": "COMPLETE", "message": {"role": "assistant", **message}}
 
 
-TALKS: dict[str, tuple[str, list[dict[str, Any]], Any]] = {
-    "OpenAI Chat Completions": (
-        "openai",
-        [chat("tool_calls", content=None, tool_calls=[CHAT_CALL]), chat("stop", content="3")],
-        [{"type": "function", "function": FUNCTION}],
-    ),
+def spelled(name: str) -> list[dict[str, Any]]:
+    """The answer that asks for the sum, and the one that says it."""
+    turns = (asks(Call("add", ASKED, "call_1")), says("3"))
+    return [json.loads(spell_whole(name, turn)) for turn in turns]
+
+
+FUNCTION_TOOL = {"type": "function", "function": FUNCTION}
+CONVERSE_TOOL = {"name": "add", "description": "Adds.", "inputSchema": {"json": SCHEMA}}
+CONVERSE_CALL = {"toolUseId": "call_1", "name": "add", "input": ASKED}
+TALKS: dict[str, tuple[str, list[dict[str, Any]], dict[str, Any]]] = {
+    "OpenAI Chat Completions": ("openai", spelled("openai"), FUNCTION_TOOL),
     "OpenAI Responses": (
         "openai-responses",
-        [
-            responses(
-                {
-                    "type": "function_call",
-                    "id": "fc_1",
-                    "call_id": "call_1",
-                    "name": "add",
-                    "arguments": '{"a": 1, "b": 2}',
-                    "status": "completed",
-                }
-            ),
-            responses(
-                {
-                    "type": "message",
-                    "id": "msg_1",
-                    "role": "assistant",
-                    "status": "completed",
-                    "content": [{"type": "output_text", "text": "3", "annotations": []}],
-                }
-            ),
-        ],
-        [{"type": "function", **FUNCTION, "strict": False}],
+        spelled("openai-responses"),
+        {"type": "function", **FUNCTION, "strict": False},
     ),
     "Anthropic Messages": (
         "anthropic",
-        [
-            anthropic(
-                "tool_use", {"type": "tool_use", "id": "toolu_1", "name": "add", "input": ASKED}
-            ),
-            anthropic("end_turn", {"type": "text", "text": "3"}),
-        ],
-        [{"name": "add", "description": "Adds.", "input_schema": SCHEMA}],
+        spelled("anthropic"),
+        {"name": "add", "description": "Adds.", "input_schema": SCHEMA},
     ),
     "Amazon Bedrock": (
         "bedrock",
-        [
-            converse(
-                "tool_use", {"toolUse": {"toolUseId": "call_1", "name": "add", "input": ASKED}}
-            ),
-            converse("end_turn", {"text": "3"}),
-        ],
-        [{"toolSpec": {"name": "add", "description": "Adds.", "inputSchema": {"json": SCHEMA}}}],
+        [converse("tool_use", {"toolUse": CONVERSE_CALL}), converse("end_turn", {"text": "3"})],
+        {"toolSpec": CONVERSE_TOOL},
     ),
-    "Google Gemini": (
-        "gemini",
-        [gemini({"functionCall": {"name": "add", "args": ASKED}}), gemini({"text": "3"})],
-        [{"function_declarations": [FUNCTION]}],
-    ),
+    "Google Gemini": ("gemini", spelled("gemini"), {"function_declarations": [FUNCTION]}),
     "Cohere": (
         "cohere",
         [cohere(tool_calls=[CHAT_CALL]), cohere(content=[{"type": "text", "text": "3"}])],
-        [{"type": "function", "function": FUNCTION}],
+        FUNCTION_TOOL,
     ),
-    "Ollama": (
-        "ollama",
-        [
-            ollama(tool_calls=[{"function": {"name": "add", "arguments": ASKED}}]),
-            ollama(content="3"),
-        ],
-        [{"type": "function", "function": FUNCTION}],
-    ),
+    "Ollama": ("ollama", spelled("ollama"), FUNCTION_TOOL),
 }
 
 
@@ -240,14 +178,14 @@ def add(arguments: dict[str, Any]) -> int:
 def test_the_example_for_each_client_runs_and_is_on_record(
     sqlite_store: Store, provider: FakeProvider, title: str
 ) -> None:
-    name, answers, tools = TALKS[title]
+    name, answers, tool = TALKS[title]
     pytest.importorskip(
         {"bedrock": "boto3", "gemini": "google.genai"}.get(name, name.partition("-")[0])
     )
     for answer in answers:
         provider.will_answer(answer)
     with sqlite_store.open_session() as session:
-        given = {"session": session, "functions": {"add": add}, "tools": tools}
+        given = {"session": session, "functions": {"add": add}, "tools": [tool]}
         exec(compile(CODE[title], title, "exec"), given)
     assert provider.refused == []
     assert [request.wire_format for request in provider.requests] == [name] * 2

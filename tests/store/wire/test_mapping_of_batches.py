@@ -5,142 +5,26 @@ Every cell is exact JSON, by the types of the official client.
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
+from tests.support.agents.spelled_answers import Call, Turn, spell_whole
 from tests.support.cases import each_case
 from tests.support.wire.fake_provider import request_problems
+from tests.support.wire.spelled_requests import ASKED, spell_request
 
-from tooltrail.records import (
-    CallBlock,
-    Conversation,
-    Message,
-    ResultBlock,
-    TextBlock,
-    ToolCall,
-)
+from tooltrail.records import CallBlock, Conversation, Message, ResultBlock, TextBlock, ToolCall
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy, wire_format
 
 PARIS, OSLO = {"city": "Paris"}, {"city": "Oslo"}
-ASKED: dict[str, Any] = {"role": "user", "content": "weather?"}
+FORMATS = ("openai", "openai-responses", "anthropic", "ollama", "gemini")
 
 
-def chat(one: str, other: str) -> dict[str, Any]:
-    """One message for each result."""
-    calls = [
-        {
-            "id": call_id,
-            "type": "function",
-            "function": {"name": "get_weather", "arguments": arguments},
-        }
-        for call_id, arguments in ((one, '{"city":"Paris"}'), (other, '{"city":"Oslo"}'))
-    ]
-    return {
-        "messages": [
-            ASKED,
-            {"role": "assistant", "content": None, "tool_calls": calls},
-            {"role": "tool", "tool_call_id": one, "content": "18 C"},
-            {"role": "tool", "tool_call_id": other, "content": "5 C"},
-        ]
-    }
-
-
-def responses(one: str, other: str) -> dict[str, Any]:
-    """An item for each call, and behind all of them one for each result."""
-    call = {"type": "function_call", "name": "get_weather"}
-    return {
-        "input": [
-            ASKED,
-            {**call, "call_id": one, "arguments": '{"city":"Paris"}'},
-            {**call, "call_id": other, "arguments": '{"city":"Oslo"}'},
-            {"type": "function_call_output", "call_id": one, "output": "18 C"},
-            {"type": "function_call_output", "call_id": other, "output": "5 C"},
-        ]
-    }
-
-
-def anthropic(one: str, other: str) -> dict[str, Any]:
-    """One message of the user with all results."""
-    return {
-        "messages": [
-            ASKED,
-            {
-                "role": "assistant",
-                "content": [
-                    {"type": "tool_use", "id": one, "name": "get_weather", "input": PARIS},
-                    {"type": "tool_use", "id": other, "name": "get_weather", "input": OSLO},
-                ],
-            },
-            {
-                "role": "user",
-                "content": [
-                    {"type": "tool_result", "tool_use_id": one, "content": "18 C"},
-                    {"type": "tool_result", "tool_use_id": other, "content": "5 C"},
-                ],
-            },
-        ]
-    }
-
-
-def ollama(one: str | None, other: str | None) -> dict[str, Any]:
-    """One message for each result, in the order of the calls; ids only if there are some."""
-    calls = [
-        {**named("id", call_id), "function": {"name": "get_weather", "arguments": arguments}}
-        for call_id, arguments in ((one, PARIS), (other, OSLO))
-    ]
-    result = {"role": "tool", "tool_name": "get_weather"}
-    return {
-        "messages": [
-            ASKED,
-            {"role": "assistant", "content": "", "tool_calls": calls},
-            {**result, **named("tool_call_id", one), "content": "18 C"},
-            {**result, **named("tool_call_id", other), "content": "5 C"},
-        ]
-    }
-
-
-def gemini(one: str | None, other: str | None) -> dict[str, Any]:
-    """One content of the user with as many parts as there are calls."""
-    return {
-        "contents": [
-            {"role": "user", "parts": [{"text": "weather?"}]},
-            {
-                "role": "model",
-                "parts": [
-                    {"functionCall": {"name": "get_weather", "args": args, **named("id", call_id)}}
-                    for call_id, args in ((one, PARIS), (other, OSLO))
-                ],
-            },
-            {
-                "role": "user",
-                "parts": [
-                    {
-                        "functionResponse": {
-                            "name": "get_weather",
-                            "response": {"output": text},
-                            **named("id", call_id),
-                        }
-                    }
-                    for call_id, text in ((one, "18 C"), (other, "5 C"))
-                ],
-            },
-        ]
-    }
-
-
-def named(member: str, call_id: str | None) -> dict[str, Any]:
-    return {} if call_id is None else {member: call_id}
-
-
-BATCHES: dict[str, Callable[..., dict[str, Any]]] = {
-    "openai": chat,
-    "openai-responses": responses,
-    "anthropic": anthropic,
-    "ollama": ollama,
-    "gemini": gemini,
-}
+def spelled(name: str, one: str | None, other: str | None) -> dict[str, Any]:
+    """The request of two calls with these ids, and of their results."""
+    results = [(one, "18 C", False), (other, "5 C", False)]
+    return spell_request(name, [(one, PARIS), (other, OSLO)], results)
 
 
 def batch(one: str | None, other: str | None) -> Conversation:
@@ -153,10 +37,7 @@ def batch(one: str | None, other: str | None) -> Conversation:
     ]
     results = [
         ResultBlock(
-            call_id=call_id,
-            tool_name="get_weather",
-            status="ok",
-            content=(TextBlock(text=text),),
+            call_id=call_id, tool_name="get_weather", status="ok", content=(TextBlock(text=text),)
         )
         for call_id, text in ((one, "18 C"), (other, "5 C"))
     ]
@@ -171,9 +52,9 @@ def batch(one: str | None, other: str | None) -> Conversation:
     )
 
 
-@each_case("name", BATCHES)
+@each_case("name", FORMATS)
 def test_several_results_of_one_batch(name: str) -> None:
-    known, expected = wire_format(name), BATCHES[name]("call_a", "call_b")
+    known, expected = wire_format(name), spelled(name, "call_a", "call_b")
     export = known.write_history(batch("call_a", "call_b"), DEFAULT_EXPORT_POLICY)
     assert export.request == expected
     assert [change.kind for change in export.report] == ["order_changed"]
@@ -200,7 +81,7 @@ def batch_beside_text(one: str | None, other: str | None) -> Conversation:
 def test_what_is_said_beside_calls_stays_in_their_message() -> None:
     known = wire_format("openai")
     export = known.write_history(batch_beside_text("call_a", "call_b"), DEFAULT_EXPORT_POLICY)
-    question, asked, *answered = chat("call_a", "call_b")["messages"]
+    question, asked, *answered = spelled("openai", "call_a", "call_b")["messages"]
     assert export.request == {
         "messages": [
             question,
@@ -242,7 +123,7 @@ def test_ids_that_are_missing_are_made_where_the_format_needs_them(name: str) ->
     assert one != other
     assert re.fullmatch("call_[0-9a-f]{24}", one)
     assert re.fullmatch("call_[0-9a-f]{24}", other)
-    assert export.request == BATCHES[name](one, other)
+    assert export.request == spelled(name, one, other)
     assert request_problems(name, export.request) == []
     assert [(change.kind, change.where) for change in export.report] == [
         ("id_synthesised", "messages[1].calls[0]"),
@@ -256,7 +137,7 @@ def test_ids_that_are_missing_are_made_where_the_format_needs_them(name: str) ->
 @pytest.mark.parametrize("name", ["ollama", "gemini"])
 @pytest.mark.parametrize("policy", [DEFAULT_EXPORT_POLICY, ExportPolicy(ids="synthesise")])
 def test_no_ids_are_made_where_the_format_can_do_without(name: str, policy: ExportPolicy) -> None:
-    known, expected = wire_format(name), BATCHES[name](None, None)
+    known, expected = wire_format(name), spelled(name, None, None)
     export = known.write_history(batch(None, None), policy)
     assert export.request == expected
     assert export.report.changes == ()
@@ -269,93 +150,17 @@ def test_no_ids_are_made_where_the_format_can_do_without(name: str, policy: Expo
     ]
 
 
-ANSWERS: dict[str, Any] = {
-    "openai": {
-        "id": "r1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "tool_calls",
-                "logprobs": None,
-                "message": {
-                    "role": "assistant",
-                    "content": "Let me look.",
-                    "refusal": None,
-                    "tool_calls": chat("call_a", "call_b")["messages"][1]["tool_calls"],
-                },
-            }
-        ],
-    },
-    "openai-responses": {
-        "id": "r1",
-        "object": "response",
-        "created_at": 1,
-        "status": "completed",
-        "model": "m",
-        "error": None,
-        "incomplete_details": None,
-        "instructions": None,
-        "metadata": {},
-        "parallel_tool_calls": True,
-        "temperature": 1.0,
-        "tool_choice": "auto",
-        "tools": [],
-        "top_p": 1.0,
-        "output": [
-            {
-                "type": "message",
-                "id": "msg_1",
-                "role": "assistant",
-                "status": "completed",
-                "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}],
-            },
-            *responses("call_a", "call_b")["input"][1:3],
-        ],
-    },
-    "anthropic": {
-        "type": "message",
-        "id": "r1",
-        "role": "assistant",
-        "model": "m",
-        "stop_reason": "tool_use",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 1, "output_tokens": 1},
-        "content": [
-            {"type": "text", "text": "Let me look.", "citations": None},
-            *anthropic("call_a", "call_b")["messages"][1]["content"],
-        ],
-    },
-    "ollama": {
-        "model": "m",
-        "created_at": "2026-01-01T00:00:00Z",
-        "done": True,
-        "done_reason": "stop",
-        "message": {
-            "role": "assistant",
-            "content": "Let me look.",
-            "tool_calls": ollama("call_a", "call_b")["messages"][1]["tool_calls"],
-        },
-    },
-    "gemini": {
-        "responseId": "r1",
-        "modelVersion": "m",
-        "candidates": [
-            {
-                "index": 0,
-                "finishReason": "STOP",
-                "content": {
-                    "role": "model",
-                    "parts": [
-                        {"text": "Let me look."},
-                        *gemini("call_a", "call_b")["contents"][1]["parts"],
-                    ],
-                },
-            }
-        ],
-    },
+CALLS = tuple(
+    Call("get_weather", given, f"call_{n}") for n, given in zip("ab", (PARIS, OSLO), strict=True)
+)
+# The client of OpenAI wants the kinds of tokens with the tokens, that of Anthropic wants tokens.
+ANSWERS = {
+    name: json.loads(
+        spell_whole(
+            name, Turn("Let me look.", CALLS, usage=(1, 1) if name == "anthropic" else None)
+        )
+    )
+    for name in FORMATS
 }
 TYPES: dict[str, tuple[str, str]] = {
     "openai": ("openai.types.chat", "ChatCompletion"),
@@ -366,30 +171,30 @@ TYPES: dict[str, tuple[str, str]] = {
 }
 
 
-@each_case("name", ANSWERS)
+@each_case("name", FORMATS)
 def test_an_answer_with_several_calls(name: str) -> None:
-    response = wire_format(name).read_response(json.loads(json.dumps(ANSWERS[name])))
+    response = wire_format(name).read_response(ANSWERS[name])
     assert (response.failure, response.unread) == (None, ())
-    message = response.message
+    message, ids = response.message, (None, None) if name == "ollama" else ("call_a", "call_b")
     assert message.is_complete
     assert [(call.call_id, call.tool_name, call.arguments) for call in message.calls] == [
-        ("call_a", "get_weather", PARIS),
-        ("call_b", "get_weather", OSLO),
+        (ids[0], "get_weather", PARIS),
+        (ids[1], "get_weather", OSLO),
     ]
+    # A text stays as it came; a value is compact.
+    separators = None if name.startswith("openai") else (",", ":")
     assert [call.arguments_raw for call in message.calls] == [
-        '{"city":"Paris"}',
-        '{"city":"Oslo"}',
+        json.dumps(given, separators=separators) for given in (PARIS, OSLO)
     ]
     assert [call.position for call in message.calls] == [0, 1]
     assert all(call.is_executable and not call.flags for call in message.calls)
     assert message.text == "Let me look."
     assert message.origin is not None
     assert (message.origin.wire_format, message.origin.model) == (name, "m")
-    if name != "ollama":
-        assert message.origin.response_id == "r1"
+    assert message.origin.response_id == ANSWERS[name].get("id")
 
 
-@each_case("name", ANSWERS)
+@each_case("name", FORMATS)
 def test_the_answers_here_are_such_as_the_clients_take(name: str) -> None:
     module, model = TYPES[name]
     adapter: TypeAdapter[Any] = TypeAdapter(getattr(pytest.importorskip(module), model))

@@ -1,6 +1,6 @@
 """Seed 4's table: how each provider spells tools, calls, results, errors and choices.
 
-Every cell stands here as exact JSON, written and read back.
+Every cell is exact JSON, written and read back.
 """
 
 from typing import Any
@@ -12,6 +12,7 @@ from tests.support.cases import each_case
 from tests.support.wire.choices import written_choice
 from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.schemas import TARGETS, problems
+from tests.support.wire.spelled_requests import PROVIDERS, QUESTION, spell_request
 
 from tooltrail.agents import submission_tool
 from tooltrail.records import (
@@ -39,11 +40,7 @@ TOOLS: dict[str, Any] = {
     "gemini": [
         {
             "functionDeclarations": [
-                {
-                    "name": "get_weather",
-                    "description": "Weather",
-                    "parametersJsonSchema": SCHEMA,
-                }
+                {"name": "get_weather", "description": "Weather", "parametersJsonSchema": SCHEMA}
             ]
         }
     ],
@@ -63,178 +60,24 @@ def test_a_tool_definition(name: str) -> None:
     assert known.read_tools({}) == ()
 
 
-CALL = ToolCall(tool_name="get_weather", arguments_raw='{"city":"Paris"}', call_id="call_a")
 ARGS = {"city": "Paris"}
-ASKED: dict[str, Any] = {
-    "openai": [
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {
-                    "id": "call_a",
-                    "type": "function",
-                    "function": {"name": "get_weather", "arguments": '{"city":"Paris"}'},
-                }
-            ],
-        }
-    ],
-    "openai-responses": [
-        {
-            "type": "function_call",
-            "call_id": "call_a",
-            "name": "get_weather",
-            "arguments": '{"city":"Paris"}',
-        }
-    ],
-    "anthropic": [
-        {
-            "role": "assistant",
-            "content": [{"type": "tool_use", "id": "call_a", "name": "get_weather", "input": ARGS}],
-        }
-    ],
-    "bedrock": [
-        {
-            "role": "assistant",
-            "content": [{"toolUse": {"toolUseId": "call_a", "name": "get_weather", "input": ARGS}}],
-        }
-    ],
-    "ollama": [
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [
-                {"id": "call_a", "function": {"name": "get_weather", "arguments": ARGS}}
-            ],
-        }
-    ],
-    "cohere": [
-        {
-            "role": "assistant",
-            "tool_calls": [
-                {
-                    "id": "call_a",
-                    "type": "function",
-                    "function": {"name": "get_weather", "arguments": '{"city":"Paris"}'},
-                }
-            ],
-        }
-    ],
-    "gemini": [
-        {
-            "role": "model",
-            "parts": [{"functionCall": {"name": "get_weather", "args": ARGS, "id": "call_a"}}],
-        }
-    ],
-}
-RESULTS: dict[str, Any] = {
-    "openai": {"role": "tool", "tool_call_id": "call_a", "content": "18 C"},
-    "cohere": {"role": "tool", "tool_call_id": "call_a", "content": "18 C"},
-    "openai-responses": {"type": "function_call_output", "call_id": "call_a", "output": "18 C"},
-    "anthropic": {
-        "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "call_a", "content": "18 C"}],
-    },
-    "bedrock": {
-        "role": "user",
-        "content": [
-            {
-                "toolResult": {
-                    "toolUseId": "call_a",
-                    "content": [{"text": "18 C"}],
-                    "status": "success",
-                }
-            }
-        ],
-    },
-    "ollama": {
-        "role": "tool",
-        "tool_name": "get_weather",
-        "tool_call_id": "call_a",
-        "content": "18 C",
-    },
-    "gemini": {
-        "role": "user",
-        "parts": [
-            {
-                "functionResponse": {
-                    "name": "get_weather",
-                    "response": {"output": "18 C"},
-                    "id": "call_a",
-                }
-            }
-        ],
-    },
-}
-ERRORS: dict[str, Any] = {
-    "openai": {"role": "tool", "tool_call_id": "call_a", "content": "ERROR: no"},
-    "cohere": {"role": "tool", "tool_call_id": "call_a", "content": "ERROR: no"},
-    "openai-responses": {
-        "type": "function_call_output",
-        "call_id": "call_a",
-        "output": "ERROR: no",
-    },
-    "anthropic": {
-        "role": "user",
-        "content": [
-            {
-                "type": "tool_result",
-                "tool_use_id": "call_a",
-                "content": "no",
-                "is_error": True,
-            }
-        ],
-    },
-    "bedrock": {
-        "role": "user",
-        "content": [
-            {
-                "toolResult": {
-                    "toolUseId": "call_a",
-                    "content": [{"text": "no"}],
-                    "status": "error",
-                }
-            }
-        ],
-    },
-    "ollama": {
-        "role": "tool",
-        "tool_name": "get_weather",
-        "tool_call_id": "call_a",
-        "content": "ERROR: no",
-    },
-    "gemini": {
-        "role": "user",
-        "parts": [
-            {
-                "functionResponse": {
-                    "name": "get_weather",
-                    "response": {"error": "no"},
-                    "id": "call_a",
-                }
-            }
-        ],
-    },
-}
+CALL = ToolCall(tool_name="get_weather", arguments_raw='{"city":"Paris"}', call_id="call_a")
 
 
-def history(name: str, text: str, *, is_error: bool) -> list[Any]:
-    """What is sent of one call and its result, behind a question."""
+@each_case("name", PROVIDERS)
+@each_case(("text", "is_error"), [("18 C", False), ("no", True)])
+def test_call_arguments_results_and_errors(name: str, text: str, *, is_error: bool) -> None:
     result = ResultBlock(
         call_id="call_a",
         tool_name="get_weather",
         status="error" if is_error else "ok",
         content=(TextBlock(text=text),),
     )
-    conversation = Conversation.of(
-        [
-            Message.of("user", "weather?"),
-            Message(role="assistant", blocks=(CallBlock(call=CALL),)),
-            Message(role="tool", blocks=(result,)),
-        ]
-    )
+    asked = Message(role="assistant", blocks=(CallBlock(call=CALL),))
+    messages = [Message.of("user", QUESTION), asked, Message(role="tool", blocks=(result,))]
     known = wire_format(name)
-    request = known.write_history(conversation, DEFAULT_EXPORT_POLICY).request
+    request = known.write_history(Conversation.of(messages), DEFAULT_EXPORT_POLICY).request
+    assert request == spell_request(name, [("call_a", ARGS)], [("call_a", text, is_error)])
     assert request_problems(name, request) == []
     again = known.read_history(request)
     (call,) = again.messages[1].calls
@@ -247,47 +90,34 @@ def history(name: str, text: str, *, is_error: bool) -> list[Any]:
     (items,) = request.values()
     assert isinstance(items, list)
     assert [known.is_result(one) for one in items if isinstance(one, dict)] == [False, False, True]
-    return items
 
 
-@each_case("name", ASKED)
-def test_call_arguments_and_results(name: str) -> None:
-    assert history(name, "18 C", is_error=False)[1:] == [*ASKED[name], RESULTS[name]]
+def among(*tools: dict[str, Any]) -> dict[str, Any]:
+    """What OpenAI is told of a choice among some tools."""
+    return {"mode": "required", "tools": [*tools]}
 
 
-@each_case("name", ERRORS)
-def test_an_error(name: str) -> None:
-    assert history(name, "no", is_error=True)[-1] == ERRORS[name]
+def converse(choice: str, **members: str) -> dict[str, Any]:
+    return {"toolConfig": {"toolChoice": {choice: members}}}
 
 
+def gemini(mode: str, **members: list[str]) -> dict[str, Any]:
+    return {"toolConfig": {"functionCallingConfig": {"mode": mode, **members}}}
+
+
+ONE, TWO = ToolChoice("tool", ("f",)), ToolChoice("tool", ("f", "g"))
+CHAT_F, CHAT_G = ({"type": "function", "function": {"name": name}} for name in "fg")
+FLAT_F, FLAT_G = ({"type": "function", "name": name} for name in "fg")
+ONE_AT_A_TIME = ToolChoice("required", parallel=False)
 CHOICES: list[tuple[str, ToolChoice, dict[str, Any]]] = [
     ("openai", ToolChoice("auto"), {"tool_choice": "auto"}),
     ("openai", ToolChoice("none"), {"tool_choice": "none"}),
+    ("openai", ONE_AT_A_TIME, {"tool_choice": "required", "parallel_tool_calls": False}),
+    ("openai", ONE, {"tool_choice": CHAT_F}),
     (
         "openai",
-        ToolChoice("required", parallel=False),
-        {"tool_choice": "required", "parallel_tool_calls": False},
-    ),
-    (
-        "openai",
-        ToolChoice("tool", ("f",)),
-        {"tool_choice": {"type": "function", "function": {"name": "f"}}},
-    ),
-    (
-        "openai",
-        ToolChoice("tool", ("f", "g")),
-        {
-            "tool_choice": {
-                "type": "allowed_tools",
-                "allowed_tools": {
-                    "mode": "required",
-                    "tools": [
-                        {"type": "function", "function": {"name": "f"}},
-                        {"type": "function", "function": {"name": "g"}},
-                    ],
-                },
-            }
-        },
+        TWO,
+        {"tool_choice": {"type": "allowed_tools", "allowed_tools": among(CHAT_F, CHAT_G)}},
     ),
     ("cohere", ToolChoice("auto"), {}),
     ("cohere", ToolChoice("none"), {"tool_choice": "NONE"}),
@@ -298,58 +128,24 @@ CHOICES: list[tuple[str, ToolChoice, dict[str, Any]]] = [
     (
         "openai-responses",
         ToolChoice("tool", ("f",), parallel=True),
-        {"tool_choice": {"type": "function", "name": "f"}, "parallel_tool_calls": True},
+        {"tool_choice": FLAT_F, "parallel_tool_calls": True},
     ),
-    (
-        "openai-responses",
-        ToolChoice("tool", ("f", "g")),
-        {
-            "tool_choice": {
-                "type": "allowed_tools",
-                "mode": "required",
-                "tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "g"}],
-            }
-        },
-    ),
+    ("openai-responses", TWO, {"tool_choice": {"type": "allowed_tools", **among(FLAT_F, FLAT_G)}}),
     ("anthropic", ToolChoice("auto"), {"tool_choice": {"type": "auto"}}),
     ("anthropic", ToolChoice("none"), {"tool_choice": {"type": "none"}}),
     (
         "anthropic",
-        ToolChoice("required", parallel=False),
+        ONE_AT_A_TIME,
         {"tool_choice": {"type": "any", "disable_parallel_tool_use": True}},
     ),
-    ("anthropic", ToolChoice("tool", ("f",)), {"tool_choice": {"type": "tool", "name": "f"}}),
-    ("bedrock", ToolChoice("auto"), {"toolConfig": {"toolChoice": {"auto": {}}}}),
-    ("bedrock", ToolChoice("required"), {"toolConfig": {"toolChoice": {"any": {}}}}),
-    (
-        "bedrock",
-        ToolChoice("tool", ("f",)),
-        {"toolConfig": {"toolChoice": {"tool": {"name": "f"}}}},
-    ),
-    (
-        "gemini",
-        ToolChoice("auto"),
-        {"toolConfig": {"functionCallingConfig": {"mode": "AUTO"}}},
-    ),
-    (
-        "gemini",
-        ToolChoice("none"),
-        {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}},
-    ),
-    (
-        "gemini",
-        ToolChoice("required"),
-        {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
-    ),
-    (
-        "gemini",
-        ToolChoice("tool", ("f", "g")),
-        {
-            "toolConfig": {
-                "functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f", "g"]}
-            }
-        },
-    ),
+    ("anthropic", ONE, {"tool_choice": {"type": "tool", "name": "f"}}),
+    ("bedrock", ToolChoice("auto"), converse("auto")),
+    ("bedrock", ToolChoice("required"), converse("any")),
+    ("bedrock", ONE, converse("tool", name="f")),
+    ("gemini", ToolChoice("auto"), gemini("AUTO")),
+    ("gemini", ToolChoice("none"), gemini("NONE")),
+    ("gemini", ToolChoice("required"), gemini("ANY")),
+    ("gemini", TWO, gemini("ANY", allowedFunctionNames=["f", "g"])),
 ]
 
 
@@ -378,41 +174,17 @@ def test_a_forced_choice(name: str, choice: ToolChoice, request_members: dict[st
     check_types(name, request_members)
 
 
+SEVERAL = "nothing keeps the model from calling several tools at once"
 UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
     # Ollama has no member for it, and nothing stands in for one.
     ("ollama", ToolChoice("required"), {}, "required: the model may answer without a call"),
-    ("ollama", ToolChoice("tool", ("f",)), {}, "tool f: the model may answer without a call"),
-    (
-        "ollama",
-        ToolChoice("auto", parallel=False),
-        {},
-        "the model may call several tools at once",
-    ),
-    (
-        "anthropic",
-        ToolChoice("tool", ("f", "g")),
-        {"tool_choice": {"type": "any"}},
-        "any tool may be called, not only f, g",
-    ),
+    ("ollama", ONE, {}, "tool f: the model may answer without a call"),
+    ("ollama", ToolChoice("auto", parallel=False), {}, "the model may call several tools at once"),
+    ("anthropic", TWO, {"tool_choice": {"type": "any"}}, "any tool may be called, not only f, g"),
     ("bedrock", ToolChoice("none"), {}, "none: the model may call a tool"),
-    (
-        "bedrock",
-        ToolChoice("auto", parallel=False),
-        {"toolConfig": {"toolChoice": {"auto": {}}}},
-        "nothing keeps the model from calling several tools at once",
-    ),
-    (
-        "cohere",
-        ToolChoice("tool", ("f",)),
-        {"tool_choice": "REQUIRED"},
-        "any tool may be called, not only f",
-    ),
-    (
-        "gemini",
-        ToolChoice("required", parallel=False),
-        {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
-        "nothing keeps the model from calling several tools at once",
-    ),
+    ("bedrock", ToolChoice("auto", parallel=False), converse("auto"), SEVERAL),
+    ("cohere", ONE, {"tool_choice": "REQUIRED"}, "any tool may be called, not only f"),
+    ("gemini", ONE_AT_A_TIME, gemini("ANY"), SEVERAL),
 ]
 
 

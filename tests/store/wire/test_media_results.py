@@ -13,12 +13,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import (
-    DEFAULT_EXPORT_POLICY,
-    ExportPolicy,
-    ExportRefusedError,
-    wire_format,
-)
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy, ExportRefusedError, wire_format
 
 IMAGE = MediaBlock(kind="image", media_type="image/png", data="aGVsbG8=")
 STRICT = ExportPolicy(strict=True)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from tests.support.cases import each_case
+from tests.support.wire.changed_parts import each_changed
 from tests.support.wire.fake_provider import request_problems
 
 from tooltrail.records import Conversation, InvalidRecordError, Message
@@ -117,7 +118,7 @@ GEMINI: dict[str, Any] = {
                 ],
             },
         }
-    ],
+    ]
 }
 OLLAMA: dict[str, Any] = {
     "model": "m",
@@ -216,10 +217,7 @@ TOOLS: list[tuple[str, dict[str, Any]]] = [
         {
             "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}],
             "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
-            "generationConfig": {
-                "responseMimeType": "application/json",
-                "responseJsonSchema": {},
-            },
+            "generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": {}},
         },
     ),
     (
@@ -240,23 +238,8 @@ TOOLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def replaced(value: object) -> Iterator[Any]:
-    """The value with each of its parts in turn replaced by each odd value."""
-    yield from ODD
-    if isinstance(value, dict):
-        members = cast("dict[str, Any]", value)
-        for key, inner in members.items():
-            for other in replaced(inner):
-                yield {**members, key: other}
-    elif isinstance(value, list):
-        items: list[Any] = value
-        for number, inner in enumerate(items):
-            for other in replaced(inner):
-                yield [*items[:number], other, *items[number + 1 :]]
-
-
 def objects(value: object) -> Iterator[dict[str, Any]]:
-    for one in replaced(value):
+    for one in each_changed(value, lambda _: ODD):
         if isinstance(one, dict):
             yield cast("dict[str, Any]", one)
 

@@ -8,15 +8,24 @@ of a stream that came broken; in every format, as text and as values.
 # pyright: reportUnknownVariableType=false
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
-from tests.store.wire.test_odd_payloads import ANSWERS, CALL, runnable
+from tests.store.wire.test_odd_payloads import ANSWERS, runnable
+from tests.support.agents.scripted_provider import FORMATS
+from tests.support.agents.spelled_answers import (
+    Call,
+    Turn,
+    spell_stream,
+    spell_whole,
+    stream_events,
+)
 from tests.support.cases import each_case
+from tests.support.wire.changed_parts import each_changed
 
 from tooltrail.records import Conversation, InvalidRecordError, Message
-from tooltrail.wire import ExportPolicy, read_stream, wire_format
+from tooltrail.wire import ExportPolicy, Response, read_stream, wire_format
 
 
 def nested(levels: int) -> Any:
@@ -87,7 +96,7 @@ def test_the_same_as_values_makes_none_either(name: str, value: Any) -> None:
     payload = json.loads(answered(name, '{"a":"here"}'))
     wheres = {"arguments", "input", "args", "structuredContent"}
     for where in wheres if name != "text-fallback" else {"content"}:
-        for odd in put(payload, where, {"a": value}):
+        for odd in each_changed(payload, put(where, {"a": value})):
             for response in (known.read_response(odd), read_stream(known, [odd])):
                 assert runnable(response) == []
                 assert response.unread or [call.parse_error is None for call in response.calls] == [
@@ -97,20 +106,9 @@ def test_the_same_as_values_makes_none_either(name: str, value: Any) -> None:
                 known.read_history({"messages": [odd]})
 
 
-def put(value: Any, where: str, new: Any) -> Iterator[Any]:
-    """The payload with another value in each member of this name."""
-    if isinstance(value, dict):
-        members = cast("dict[str, Any]", value)
-        for name, inner in members.items():
-            if name == where:
-                yield {**members, name: new}
-            for other in put(inner, where, new):
-                yield {**members, name: other}
-    elif isinstance(value, list):
-        items: list[Any] = value
-        for number, inner in enumerate(items):
-            for other in put(inner, where, new):
-                yield [*items[:number], other, *items[number + 1 :]]
+def put(where: str, new: Any) -> Callable[[Any], list[Any]]:
+    """A change of an object with a member of this name, which gets another value."""
+    return lambda part: [{**part, where: new}] if isinstance(part, dict) and where in part else []
 
 
 @each_case("name", [name for name in NAMES if name != "mcp"])
@@ -124,67 +122,8 @@ def test_half_a_character_is_kept_as_it_came(name: str) -> None:
     assert "\\ud8" not in json.dumps(export.request)
 
 
-PIECES: dict[str, tuple[dict[str, Any], ...]] = {
-    "openai": (
-        {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **CALL}]}}]},
-        {
-            "choices": [
-                {"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {"arguments": ""}}]}}
-            ]
-        },
-        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
-    ),
-    "openai-responses": (
-        {
-            "type": "response.output_item.added",
-            "output_index": 0,
-            "item": {
-                "type": "function_call",
-                "id": "a",
-                "call_id": "b",
-                "name": "f",
-                "arguments": "",
-            },
-        },
-        {
-            "type": "response.function_call_arguments.delta",
-            "output_index": 0,
-            "item_id": "a",
-            "delta": "{}",
-        },
-        {
-            "type": "response.output_item.done",
-            "output_index": 0,
-            "item": {
-                "type": "function_call",
-                "id": "a",
-                "call_id": "b",
-                "name": "f",
-                "arguments": "{}",
-                "status": "completed",
-            },
-        },
-        {
-            "type": "response.completed",
-            "response": {"id": "r", "status": "completed", "output": []},
-        },
-    ),
-    "anthropic": (
-        {"type": "message_start", "message": {"role": "assistant", "content": []}},
-        {
-            "type": "content_block_start",
-            "index": 0,
-            "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "input_json_delta", "partial_json": "{}"},
-        },
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
-        {"type": "message_stop"},
-    ),
+PIECES: dict[str, Sequence[dict[str, Any]]] = {
+    **{name: stream_events(name, Turn("a", (Call("f", {}),), usage=None)) for name in FORMATS},
     "bedrock": (
         {"messageStart": {"role": "assistant"}},
         {
@@ -196,16 +135,6 @@ PIECES: dict[str, tuple[dict[str, Any], ...]] = {
         {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"toolUse": {"input": "{}"}}}},
         {"contentBlockStop": {"contentBlockIndex": 0}},
         {"messageStop": {"stopReason": "tool_use"}},
-    ),
-    "gemini": (
-        {"candidates": [{"content": {"parts": [{"text": "a"}]}}]},
-        {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}}]},
-        {"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]},
-    ),
-    "ollama": (
-        {"message": {"content": "a"}, "done": False},
-        {"message": {"tool_calls": [{"function": {"name": "f", "arguments": {}}}]}, "done": False},
-        {"message": {"content": ""}, "done": True, "done_reason": "stop"},
     ),
     "cohere": (
         {"type": "message-start", "id": "c", "delta": {"message": {"role": "assistant"}}},
@@ -228,6 +157,9 @@ PIECES: dict[str, tuple[dict[str, Any], ...]] = {
     ),
 }
 """A stream with one call in each format."""
+
+WHOLE = {name: json.loads(spell_whole(name, Turn("a", (Call("f", {}),)))) for name in FORMATS}
+"""The answer in one piece."""
 
 
 @each_case("name", PIECES)
@@ -262,3 +194,49 @@ def test_no_call_of_a_stream_that_is_cut_off_may_run(name: str) -> None:
         assert runnable(response) == []
         assert all("incomplete" in call.flags for call in response.calls)
         assert not any(message.is_complete for message in response.messages)
+
+
+@each_case("name", PIECES)
+@each_case("error", [{"message": "boom"}, "boom"])
+def test_no_call_beside_an_error_may_run(name: str, error: Any) -> None:
+    known, events, failed = wire_format(name), [*PIECES[name]], {"error": error}
+    streams = [[*events[:place], failed, *events[place:]] for place in range(len(events) + 1)]
+    if name in FORMATS:
+        streams += [[WHOLE[name], failed], [failed, WHOLE[name]]]
+    for stream in streams:
+        response = read_stream(known, stream)
+        assert response.failure is not None
+        assert response.failure.message == "boom"
+        assert runnable(response) == [], stream
+        assert not any(message.is_complete for message in response.messages)
+
+
+@each_case("name", FORMATS)
+def test_a_whole_answer_in_place_of_a_stream_is_that_answer(name: str) -> None:
+    known, laid_out = wire_format(name), json.dumps(WHOLE[name], indent=2).encode()
+    answer = known.read_response(WHOLE[name])
+    assert runnable(answer) == [("f", "{}")]
+    for stream in ([WHOLE[name]], [laid_out[:50], laid_out[50:]]):
+        assert read_stream(known, stream) == answer
+
+
+@each_case("name", PIECES)
+@each_case("nothing", [[], [b""], [b"\n\n"]])
+def test_a_stream_of_nothing_is_told(name: str, nothing: list[bytes]) -> None:
+    told = "there is neither a message nor an error"
+    if name == "openai-responses":
+        told = "the stream has no answer"
+    assert read_stream(wire_format(name), nothing) == Response(unread=(told,))
+
+
+@each_case("name", FORMATS)
+def test_no_call_that_a_limit_may_have_cut_off_may_run(name: str) -> None:
+    calls = (Call("f", {"a": 1}, "x"), Call("g", '{"b": "not to be cut', "y"))
+    known, turn = wire_format(name), Turn(calls=calls, is_cut=True)
+    answer = known.read_response(json.loads(spell_whole(name, turn)))
+    for response in (answer, read_stream(known, [spell_stream(name, turn)])):
+        flags = [call.flags for call in response.calls]
+        assert flags == [("incomplete",) if name == "gemini" else (), ("incomplete",)]
+        assert [call.is_executable for call in response.calls] == [name != "gemini", False]
+        assert response.calls[0].arguments == {"a": 1}
+        assert (response.unread, response.message.is_complete) == ((), False)

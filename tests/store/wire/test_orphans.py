@@ -5,14 +5,7 @@ from typing import Any
 
 from tests.support.cases import each_case
 
-from tooltrail.records import (
-    CallBlock,
-    Conversation,
-    Message,
-    ResultBlock,
-    TextBlock,
-    ToolCall,
-)
+from tooltrail.records import CallBlock, Conversation, Message, ResultBlock, TextBlock, ToolCall
 from tooltrail.wire import FORMAT_MODULES, wire_format
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 from hypothesis import given
-from tests.support.conversations import conversations
 from tests.support.nasty_messages import tangled_conversations
 
 from tooltrail.records import CallBlock, Conversation, Message, ResultBlock, TextBlock, ToolCall
@@ -55,19 +54,6 @@ def told(paired: Paired) -> list[list[str | None]]:
 
 def _text(result: ResultBlock) -> str:
     return "".join(block.text for block in result.content if isinstance(block, TextBlock))
-
-
-@given(conversations())
-def test_in_normal_form_every_call_has_the_result_behind_it_and_nothing_is_told(
-    conversation: Conversation,
-) -> None:
-    paired, report = paired_of(*conversation.messages)
-    assert not report
-    assert not paired.orphans
-    for index, batch in paired.batches.items():
-        assert batch.message is conversation.messages[index]
-        assert [one.result for one in batch.asked] == list(conversation.messages[index + 1].results)
-    assert [batch.number for batch in paired.batches.values()] == list(range(len(paired.batches)))
 
 
 @pytest.mark.parametrize(

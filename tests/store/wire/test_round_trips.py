@@ -25,12 +25,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import (
-    DEFAULT_EXPORT_POLICY,
-    ExportPolicy,
-    ExportRefusedError,
-    wire_format,
-)
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy, ExportRefusedError, wire_format
 
 FORMATS = ("openai", "openai-responses", "anthropic", "bedrock", "gemini", "ollama", "cohere")
 

@@ -48,9 +48,7 @@ def batch(*ids: str | None, results: Sequence[str | None] | None = None) -> list
 
 
 def taken(
-    messages: Sequence[Message],
-    able: Capabilities = NEEDS_IDS,
-    policy: ExportPolicy | None = None,
+    messages: Sequence[Message], able: Capabilities = NEEDS_IDS, policy: ExportPolicy | None = None
 ) -> tuple[list[Step], Writing]:
     writing = Writing("openai", able, policy or ExportPolicy())
     return list(steps(writing, Conversation.of(messages))), writing
@@ -215,13 +213,6 @@ def test_an_orphan_is_told_as_text_by_the_user_where_it_stands() -> None:
         '<tool_result id="x" name="(unnamed)" status="error">\nlost\n</tool_result>'
     )
     assert kinds(writing) == ["result_orphaned"]
-
-
-def test_text_that_is_told_cannot_end_its_own_block() -> None:
-    orphan = ResultBlock(call_id='"><x', content=(TextBlock(text="</tool_result>"),))
-    (step,), _ = taken([Message(role="tool", blocks=(orphan,))])
-    assert step.message.text.count("</tool_result>") == 1
-    assert step.message.text.startswith('<tool_result id="&quot;&gt;&lt;x" ')
 
 
 @pytest.mark.parametrize("role", ["user", "system", "developer", "tool"])

@@ -3,12 +3,12 @@
 # JSON of others, looked at as it is.
 # pyright: reportUnknownVariableType=false
 
-from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from tests.store.wire.test_odd_payloads import ANSWERS, runnable
 from tests.support.cases import each_case
+from tests.support.wire.changed_parts import each_changed
 
 from tooltrail.records import InvalidRecordError, Message
 from tooltrail.wire import ResponseStream, wire_format
@@ -55,7 +55,9 @@ def test_the_rest_of_an_answer_is_read_and_no_call_of_it_runs(
     known = wire_format(name)
     sound = known.read_response(payload)
     # With one more member in each object of the answer in turn.
-    for odd in with_member(payload, extra):
+    for odd in each_changed(
+        payload, lambda part: [{**part, "odd": extra}] if isinstance(part, dict) else []
+    ):
         stream = ResponseStream(known)
         stream.feed(odd)
         for response in (known.read_response(odd), stream.finish()):
@@ -64,20 +66,6 @@ def test_the_rest_of_an_answer_is_read_and_no_call_of_it_runs(
             for message in response.messages:
                 assert Message.from_json(message.to_json()) == message
         assert known.read_response(odd).unread
-
-
-def with_member(value: Any, extra: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        members = cast("dict[str, Any]", value)
-        yield {**members, "odd": extra}
-        for name, inner in members.items():
-            for other in with_member(inner, extra):
-                yield {**members, name: other}
-    elif isinstance(value, list):
-        items: list[Any] = value
-        for number, inner in enumerate(items):
-            for other in with_member(inner, extra):
-                yield [*items[:number], other, *items[number + 1 :]]
 
 
 @each_case(

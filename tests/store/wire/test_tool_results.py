@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.cases import each_case
+from tests.support.wire.spelled_requests import PROVIDERS, spell_request
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -62,74 +63,55 @@ TEXT = ("text/plain", b"two \xc3\xbc")
 IMAGE = ("image/png", PNG)
 URI = f"data:image/png;base64,{BASE64}"
 
+SAID = {"type": "text", "text": "two ü"}
+SHOWN_TO_ANTHROPIC = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": BASE64},
+}
+SHOWN_TO_BEDROCK = {"image": {"format": "png", "source": {"bytes": BASE64}}}
+
+
+def of_openai(content: Any) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": "c", "content": content}
+
+
+def of_responses(*parts: Any) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": "c", "output": [*parts]}
+
+
+def of_anthropic(**content: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": "c", **content}
+
+
+def of_bedrock(*content: Any) -> dict[str, Any]:
+    return {"toolResult": {"toolUseId": "c", "status": "success", "content": [*content]}}
+
+
+def of_gemini(response: Any) -> dict[str, Any]:
+    return {"functionResponse": {"name": "f", "response": response}}
+
+
 SUCCESSES: list[tuple[str, dict[str, Any], list[tuple[str, bytes]], Any]] = [
-    ("openai", {"role": "tool", "tool_call_id": "c", "content": "two ü"}, [TEXT], None),
-    (
-        "openai",
-        {"role": "tool", "content": [{"type": "text", "text": "two ü"}] * 2},
-        [TEXT, TEXT],
-        None,
-    ),
+    ("openai", of_openai("two ü"), [TEXT], None),
+    ("openai", of_openai([SAID, SAID]), [TEXT, TEXT], None),
     (
         "openai-responses",
-        {
-            "type": "function_call_output",
-            "call_id": "c",
-            "output": [
-                {"type": "input_text", "text": "two ü"},
-                {"type": "input_image", "image_url": URI},
-            ],
-        },
+        of_responses(
+            {"type": "input_text", "text": "two ü"}, {"type": "input_image", "image_url": URI}
+        ),
         [TEXT, IMAGE],
         None,
     ),
-    (
-        "anthropic",
-        {
-            "type": "tool_result",
-            "tool_use_id": "c",
-            "content": [
-                {"type": "text", "text": "two ü"},
-                {
-                    "type": "image",
-                    "source": {"type": "base64", "media_type": "image/png", "data": BASE64},
-                },
-            ],
-        },
-        [TEXT, IMAGE],
-        None,
-    ),
-    ("anthropic", {"type": "tool_result", "tool_use_id": "c"}, [], None),
-    (
-        "bedrock",
-        {
-            "toolResult": {
-                "toolUseId": "c",
-                "content": [
-                    {"text": "two ü"},
-                    {"image": {"format": "png", "source": {"bytes": BASE64}}},
-                ],
-            }
-        },
-        [TEXT, IMAGE],
-        None,
-    ),
-    (
-        "bedrock",
-        {"toolResult": {"toolUseId": "c", "status": "success", "content": [{"json": {"a": [1]}}]}},
-        [],
-        {"a": [1]},
-    ),
-    ("gemini", {"functionResponse": {"name": "f", "response": {"output": "two ü"}}}, [TEXT], None),
-    ("gemini", {"functionResponse": {"name": "f", "response": {"a": [1]}}}, [], {"a": [1]}),
+    ("anthropic", of_anthropic(content=[SAID, SHOWN_TO_ANTHROPIC]), [TEXT, IMAGE], None),
+    ("anthropic", of_anthropic(), [], None),
+    ("bedrock", of_bedrock({"text": "two ü"}, SHOWN_TO_BEDROCK), [TEXT, IMAGE], None),
+    ("bedrock", of_bedrock({"json": {"a": [1]}}), [], {"a": [1]}),
+    ("gemini", of_gemini({"output": "two ü"}), [TEXT], None),
+    ("gemini", of_gemini({"a": [1]}), [], {"a": [1]}),
     ("ollama", {"role": "tool", "tool_name": "f", "content": "two ü"}, [TEXT], None),
     (
         "cohere",
-        {
-            "role": "tool",
-            "tool_call_id": "c",
-            "content": [{"type": "document", "document": {"data": "two ü", "id": "d"}}],
-        },
+        of_openai([{"type": "document", "document": {"data": "two ü", "id": "d"}}]),
         [TEXT],
         None,
     ),
@@ -137,7 +119,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], list[tuple[str, bytes]], Any]] = [
         "mcp",
         {
             "content": [
-                {"type": "text", "text": "two ü"},
+                SAID,
                 {"type": "image", "data": BASE64, "mimeType": "image/png"},
                 {"type": "audio", "data": BASE64, "mimeType": "audio/wav"},
             ],
@@ -146,12 +128,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], list[tuple[str, bytes]], Any]] = [
         [TEXT, IMAGE, ("audio/wav", PNG)],
         {"a": [1, None]},
     ),
-    (
-        "mcp",
-        {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "two ü"}]}},
-        [TEXT],
-        None,
-    ),
+    ("mcp", {"jsonrpc": "2.0", "id": 1, "result": {"content": [SAID]}}, [TEXT], None),
 ]
 
 
@@ -166,44 +143,23 @@ def test_a_success_has_every_text_and_every_byte(
     assert not expected or expected[0] != TEXT or "two ü" in receipt(output)
 
 
-FAILURES: list[tuple[str, dict[str, Any]]] = [
-    ("openai", {"role": "tool", "tool_call_id": "c", "content": "ERROR: no such file"}),
-    (
-        "openai-responses",
-        {"type": "function_call_output", "call_id": "c", "output": "ERROR: no such file"},
-    ),
-    (
-        "anthropic",
-        {
-            "type": "tool_result",
-            "tool_use_id": "c",
-            "is_error": True,
-            "content": "ERROR: no such file",
-        },
-    ),
-    (
-        "bedrock",
-        {
-            "toolResult": {
-                "toolUseId": "c",
-                "status": "error",
-                "content": [{"text": "ERROR: no such file"}],
-            }
-        },
-    ),
-    ("gemini", {"functionResponse": {"name": "f", "response": {"error": "ERROR: no such file"}}}),
-    ("ollama", {"role": "tool", "tool_name": "f", "content": "ERROR: no such file"}),
-    ("cohere", {"role": "tool", "tool_call_id": "c", "content": "ERROR: no such file"}),
-    ("mcp", {"isError": True, "content": [{"type": "text", "text": "ERROR: no such file"}]}),
-]
+def failed_result(name: str) -> Any:
+    """A result that failed, as the provider has it among its messages."""
+    (items,) = spell_request(name, [("c", {})], [("c", "no such file", True)]).values()
+    inner = items[-1].get("content", items[-1].get("parts"))
+    return inner[0] if isinstance(inner, list) else items[-1]
 
 
-@each_case(("name", "native"), FAILURES)
-def test_a_failure_has_the_text_as_its_message(name: str, native: dict[str, Any]) -> None:
-    output = complete_output_of(name, "Tool", native)
+@each_case("name", [*PROVIDERS, "mcp"])
+def test_a_failure_has_the_text_as_its_message(name: str) -> None:
+    of_mcp: dict[str, Any] = {
+        "isError": True,
+        "content": [{"type": "text", "text": "no such file"}],
+    }
+    output = complete_output_of(name, "Tool", of_mcp if name == "mcp" else failed_result(name))
     assert output.error is not None
     assert output.error.kind == "tool_execution_failed"
-    assert output.error.message == "ERROR: no such file"
+    assert output.error.message.removeprefix("ERROR: ") == "no such file"
     assert output.error.details is None
 
 

@@ -69,10 +69,7 @@ NONE_CACHED = TokenCounts(input_tokens=40, output_tokens=7)
 
 WHOLE: dict[str, tuple[JsonObject, TokenCounts]] = {
     "openai": (
-        {
-            "choices": [{"message": {"role": "assistant", "content": "hi"}}],
-            "usage": CHAT_USAGE,
-        },
+        {"choices": [{"message": {"role": "assistant", "content": "hi"}}], "usage": CHAT_USAGE},
         ALL,
     ),
     "openai-responses": ({"status": "completed", "output": [], "usage": RESPONSES_USAGE}, ALL),

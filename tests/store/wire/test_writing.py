@@ -49,11 +49,7 @@ def result(
         (result("18 C", status="unknown"), "18 C", []),
         (result("broke", status="error"), "ERROR: broke", ["error_as_prefix"]),
         (result("ERROR: broke", status="error"), "ERROR: broke", []),
-        (
-            result("slow", status="timeout"),
-            "ERROR: slow",
-            ["status_flattened", "error_as_prefix"],
-        ),
+        (result("slow", status="timeout"), "ERROR: slow", ["status_flattened", "error_as_prefix"]),
         (result(status="error"), "ERROR: ", ["error_as_prefix"]),
         (result(), "(no output)", ["output_empty"]),
         (result(""), "(no output)", ["output_empty"]),

@@ -1,7 +1,7 @@
 """Agent runs against a scripted server, started as a program starts them."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,7 @@ def run_scripted(
     tools: Mapping[str, AgentTool] | None = None,
     stream: bool = True,
     task: str = "Do it.",
+    observer: Callable[[RunEvent], None] | None = None,
 ) -> Ran:
     """Run an agent to its end; each request gets the next step of the script."""
     (root / "a.py").write_text("x = 1\n")
@@ -113,5 +114,6 @@ def run_scripted(
                 format_name, tier.model, base_url=url, api_key="the-key", stream=stream
             )
 
-        run = asyncio.run(run_agent(config, task, model, given, store, observer=events.append))
+        told = observer or events.append
+        run = asyncio.run(run_agent(config, task, model, given, store, observer=told))
     return Ran(run, provider, events)

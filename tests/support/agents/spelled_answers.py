@@ -60,8 +60,12 @@ def spell_whole(format_name: str, turn: Turn) -> bytes:
     return json.dumps(_WHOLE[format_name](turn)).encode()
 
 
+def stream_events(format_name: str, turn: Turn) -> list[dict[str, Any]]:
+    return [*_STREAMS[format_name](turn)]
+
+
 def spell_stream(format_name: str, turn: Turn) -> bytes:
-    events = _STREAMS[format_name](turn)
+    events = stream_events(format_name, turn)
     if format_name == "ollama":
         return b"".join(json.dumps(event).encode() + b"\n" for event in events)
     lines: list[str] = []
@@ -166,7 +170,8 @@ def _responses_whole(turn: Turn) -> dict[str, Any]:
         ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     told = {"usage": usage} if turn.usage else {}
     named = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m"}
-    return {**named, **ended, "output": _items(turn), **told}
+    asked: dict[str, Any] = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    return {**named, **asked, **ended, "output": _items(turn), **told}
 
 
 def _responses_stream(turn: Turn) -> Iterator[dict[str, Any]]:

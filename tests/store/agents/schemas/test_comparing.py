@@ -13,12 +13,7 @@ def changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str, st
 
 
 def closed(properties: dict[str, Any], **others: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-        **others,
-    }
+    return {"type": "object", "properties": properties, "additionalProperties": False, **others}
 
 
 TEXT = {"type": "string"}

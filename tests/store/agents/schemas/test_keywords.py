@@ -72,11 +72,7 @@ def test_what_cannot_be_enforced_is_refused(document: dict[str, Any], pointer: s
 
 def test_naming_the_draft_changes_nothing() -> None:
     draft = "https://json-schema.org/draft/2020-12/schema"
-    document = {
-        "$schema": draft,
-        "properties": {"a": {"$ref": "#"}},
-        "additionalProperties": False,
-    }
+    document = {"$schema": draft, "properties": {"a": {"$ref": "#"}}, "additionalProperties": False}
     [violation] = OutputSchema.of_any(document).violations({"a": {"b": 1}})
     assert violation.message == "unknown field `a.b`; known fields: a"
 

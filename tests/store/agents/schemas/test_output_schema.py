@@ -98,12 +98,7 @@ def test_of_alternatives_the_nearest_one_is_told() -> None:
             {"type": "object", "required": ["kind"], "properties": {"kind": {"const": "a"}}},
         ]
     }
-    assert told(schema, {"kind": "b"}) == [
-        (
-            "",
-            NEAREST,
-        )
-    ]
+    assert told(schema, {"kind": "b"}) == [("", NEAREST)]
     both = {"oneOf": [{"type": "number"}, {"minimum": 1}]}
     assert told(both, 2) == [
         ("", "the result must fit exactly one alternative of the schema, but fits several")

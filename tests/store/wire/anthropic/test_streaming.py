@@ -101,23 +101,6 @@ def test_input_in_the_first_event_and_in_fragments_is_told(raw: str) -> None:
     assert [(call.arguments_raw, call.is_executable) for call in response.calls] == [(raw, False)]
 
 
-def test_what_the_limit_cut_is_kept_and_flagged_and_never_replaced() -> None:
-    response = finished(
-        block(0, **CALL),
-        *arguments(0, '{"a":1}'),
-        end(0),
-        block(1, **CALL | {"id": "toolu_2"}),
-        *arguments(1, '{"cmd": "rm -rf /tmp/x'),
-        end(1),
-        reason="max_tokens",
-    )
-    first, cut = response.calls
-    assert first.is_executable
-    assert (cut.arguments_raw, cut.flags) == ('{"cmd": "rm -rf /tmp/x', ("incomplete",))
-    assert not cut.is_executable
-    assert not response.message.is_complete
-
-
 @pytest.mark.parametrize("reason", ["model_context_window_exceeded", "refusal"])
 def test_other_early_ends_stop_the_last_call_too(reason: str) -> None:
     response = finished(block(0, **CALL), *arguments(0, "{}"), end(0), reason=reason)
@@ -257,13 +240,6 @@ def test_an_event_that_may_be_of_a_call_is_told_and_no_call_is_run(odd: Any, tol
     assert [call.is_executable for call in response.calls] == [False]
 
 
-def test_events_of_other_types_change_nothing() -> None:
-    others: list[dict[str, Any]] = [{"type": "ping"}, {"type": "brand_new_event", "index": 0}]
-    response = finished(block(0, **CALL), *others, *arguments(0, "{}"), end(0))
-    assert response.unread == ()
-    assert [call.is_executable for call in response.calls] == [True]
-
-
 @pytest.mark.parametrize(
     ("kind", "of"), [("signature_delta", "signature"), ("thinking_delta", "thinking")]
 )
@@ -280,13 +256,6 @@ def test_a_piece_of_a_thought_without_a_text_keeps_no_call_from_running(kind: st
     (thought,) = response.message.blocks[:1]
     assert isinstance(thought, ReasoningBlock)
     assert (thought.text, thought.extras["signature"]) == ("hm", "c2ln")
-
-
-@pytest.mark.parametrize("kind", ["signature_delta", "thinking_delta"])
-def test_such_a_piece_of_a_call_is_told_and_the_call_is_not_run(kind: str) -> None:
-    response = finished(block(0, **CALL), piece(0, kind), *arguments(0, "{}"), end(0))
-    assert response.unread == ("a piece 'thinking' does not fit a block 'tool_use'",)
-    assert [call.is_executable for call in response.calls] == [False]
 
 
 @pytest.mark.parametrize(
@@ -329,14 +298,8 @@ def two_calls(*events: dict[str, Any]) -> Response:
 @each_case(
     ("event", "told_of"),
     [
-        (
-            arguments(0, '"/tmp"')[0],
-            "a piece 'tool_use' does not fit a block 'text'",
-        ),
-        (
-            piece(1, "text_delta", text="lost"),
-            "a piece 'text' does not fit a block 'tool_use'",
-        ),
+        (arguments(0, '"/tmp"')[0], "a piece 'tool_use' does not fit a block 'text'"),
+        (piece(1, "text_delta", text="lost"), "a piece 'text' does not fit a block 'tool_use'"),
         (
             piece(1, "input_json_delta", partial_json=None),
             "a piece 'tool_use' does not fit a block 'tool_use'",
@@ -346,6 +309,7 @@ def two_calls(*events: dict[str, Any]) -> Response:
             "a piece 'tool_use' does not fit a block 'tool_use'",
         ),
         (piece(1, "input_json_delta"), "a piece 'tool_use' does not fit a block 'tool_use'"),
+        (piece(1, "signature_delta"), "a piece 'thinking' does not fit a block 'tool_use'"),
         (arguments(9, "x")[0], "an event of block 9, which is not open"),
     ],
 )
@@ -375,21 +339,35 @@ def test_an_error_behind_a_whole_answer_is_told() -> None:
     assert [call.is_executable for call in response.calls] == [False]
 
 
-@pytest.mark.parametrize("error", ["boom", {"message": "boom"}])
-def test_an_error_without_a_type_is_told(error: Any) -> None:
-    response = finished(block(0, **CALL), end(0), {"error": error})
-    assert response.failure is not None
-    assert response.failure.message == "boom"
-    assert [call.is_executable for call in response.calls] == [False]
-
-
 def test_a_whole_answer_amid_a_stream_is_told() -> None:
     message = start(CALL, type="message", stop_reason="tool_use")["message"]
     response = finished(block(0, **CALL), end(0), message)
     assert response.unread == ("the stream has a whole message, too",)
 
 
-def test_a_stream_without_a_message_is_told() -> None:
-    assert read_events("anthropic", {"type": "ping"}).unread == (
-        "there is neither a message nor an error",
-    )
+def ran(response: Response) -> list[tuple[str | None, str, bool]]:
+    return [(one.call_id, one.arguments_raw, one.is_executable) for one in response.calls]
+
+
+def test_two_open_blocks_at_one_index_are_both_there_and_told() -> None:
+    first = [block(0, **CALL), *arguments(0, '{"a":1}')]
+    second = [block(0, **CALL | {"id": "b"}), *arguments(0, '{"b":1}'), end(0)]
+    response = finished(*first, *second, block(0, **CALL | {"id": "c"}), end(0))
+    assert ran(response) == [
+        ("toolu_1", '{"a":1}', False),
+        ("b", '{"b":1}', False),
+        ("c", "{}", False),
+    ]
+    assert response.unread == ("a block begins at 0, which is not a number, or is still open",)
+
+
+@pytest.mark.parametrize("index", [None, "0"])
+def test_a_block_without_an_index_is_there_and_told(index: Any) -> None:
+    first = [block(0, **CALL), *arguments(0, '{"a":', "1}"), end(0)]
+    events = [*first, block(0, **CALL | {"id": "b"}), end(0)]
+    placed = [{**one, "index": index} for one in events]
+    if index is None:
+        placed = [{key: one[key] for key in one if key != "index"} for one in events]
+    response = finished(*placed)
+    assert ran(response) == [("toolu_1", '{"a":1}', False), ("b", "{}", False)]
+    assert len(response.unread) == 2

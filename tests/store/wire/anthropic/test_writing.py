@@ -112,10 +112,7 @@ def test_what_was_said_of_a_message_or_is_null_has_no_place() -> None:
     text = TextBlock(text="a", extras={"type": 5, "x": None, "citations": []})
     told, report = last(GO, assistant(text, origin=origin))
     assert told == [{"type": "text", "text": "a", "citations": []}]
-    assert report == [
-        ("provider_data_dropped", "container"),
-        ("provider_data_dropped", "type, x"),
-    ]
+    assert report == [("provider_data_dropped", "container"), ("provider_data_dropped", "type, x")]
 
 
 def test_what_of_media_has_no_place_is_told() -> None:
@@ -183,8 +180,7 @@ def test_thoughts_stand_in_front_of_a_turn_or_not_at_all() -> None:
 
 
 @each_case(
-    "native",
-    ["x", 5, None, {}, {"a": 1}, {"type": "tool_use", "id": "a"}, {"type": "tool_result"}],
+    "native", ["x", 5, None, {}, {"a": 1}, {"type": "tool_use", "id": "a"}, {"type": "tool_result"}]
 )
 def test_what_can_be_no_block_is_dropped(native: Any) -> None:
     export = write(user(TextBlock(text="a"), ProviderBlock(native=native), origin=OURS))
@@ -237,10 +233,7 @@ def test_what_anthropic_was_told_of_a_result_goes_back_to_it_alone() -> None:
     described = "[provider's search_result]"
     assert answered(text, found, extras=CACHED) == (
         {"content": [native, {"type": "text", "text": described}]},
-        [
-            ("provider_data_dropped", "cache_control"),
-            ("block_described", described),
-        ],
+        [("provider_data_dropped", "cache_control"), ("block_described", described)],
     )
     assert answered(found, origin=OURS, status="error") == (
         {"content": described, "is_error": True},

@@ -142,10 +142,7 @@ def test_an_exception_amid_the_stream_is_a_failure() -> None:
     thrown = {"modelStreamErrorException": {"message": "no", "originalStatusCode": 500}}
     response = read_events("bedrock", START, *events, thrown, stopped())
     assert response.failure is not None
-    assert (response.failure.kind, response.failure.message) == (
-        "modelStreamErrorException",
-        "no",
-    )
+    assert (response.failure.kind, response.failure.message) == ("modelStreamErrorException", "no")
     assert not any(call.is_executable for call in response.calls)
 
 

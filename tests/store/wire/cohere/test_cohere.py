@@ -47,10 +47,7 @@ def more(arguments: str, index: int | None) -> Event:
 def test_a_stream_is_the_answer_that_comes_in_one_piece() -> None:
     streamed = read_events(
         "cohere",
-        {
-            **START,
-            "delta": {"message": {"role": "assistant", "content": [], "tool_calls": []}},
-        },
+        {**START, "delta": {"message": {"role": "assistant", "content": [], "tool_calls": []}}},
         *(event("tool-plan-delta", tool_plan=piece) for piece in ("I will", " ask.")),
         event("content-start", 0, content={"type": "thinking", "thinking": ""}),
         event("content-delta", 0, content={"thinking": "hm"}),

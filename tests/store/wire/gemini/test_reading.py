@@ -100,11 +100,7 @@ def test_an_error_that_is_a_text_is_a_failure() -> None:
 
 @pytest.mark.parametrize(
     ("data", "standard"),
-    [
-        ("iVBORw0KGgr7__7_7w==", "iVBORw0KGgr7//7/7w=="),
-        ("-_8", "+/8="),
-        ("aGk=", "aGk="),
-    ],
+    [("iVBORw0KGgr7__7_7w==", "iVBORw0KGgr7//7/7w=="), ("-_8", "+/8="), ("aGk=", "aGk=")],
 )
 def test_bytes_of_the_official_client_are_in_the_other_alphabet(data: str, standard: str) -> None:
     part = {"inlineData": {"mimeType": "image/png", "data": data}}

@@ -6,16 +6,8 @@ import pytest
 from tests.support.cases import each_case
 from tests.support.wire.streams import read_events, told
 
-from tooltrail.records import (
-    CallBlock,
-    Conversation,
-    Message,
-    ProviderBlock,
-    ReasoningBlock,
-    ResultBlock,
-    TextBlock,
-)
-from tooltrail.wire import ExportPolicy, Response, wire_format
+from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
+from tooltrail.wire import Response
 
 
 def event(*parts: Any, finish: str | None = None, **members: Any) -> dict[str, Any]:
@@ -83,30 +75,6 @@ def test_signed_texts_are_parts_of_their_own_and_others_are_joined() -> None:
     assert texts == ["ab", "c", "d"]
 
 
-def test_an_ordinary_stream_that_ends_with_an_empty_text_goes_back_exactly() -> None:
-    response = read(
-        event({"text": "hm", "thought": True}),
-        event(asked(args={"a": 1}) | {"thoughtSignature": "c2ln"}),
-        event({"text": ""}, finish="STOP"),
-    )
-    thought, call = response.message.blocks
-    assert isinstance(thought, ReasoningBlock)
-    assert isinstance(call, CallBlock)
-    result = ResultBlock(tool_name="f", content=(TextBlock(text="1"),))
-    messages = [
-        Message.of("user", "go"),
-        response.message,
-        Message(role="tool", blocks=(result,)),
-    ]
-    policy = ExportPolicy(strict=True)
-    export = wire_format("gemini").write_history(Conversation.of(messages), policy)
-    contents: Any = export.request["contents"]
-    assert contents[1]["parts"] == [
-        {"text": "hm", "thought": True},
-        {"functionCall": {"name": "f", "args": {"a": 1}}, "thoughtSignature": "c2ln"},
-    ]
-
-
 def piece(path: str, *, goes_on: bool = False, **value: Any) -> dict[str, Any]:
     told_of = {"jsonPath": path, **value}
     return told_of | {"willContinue": True} if goes_on else told_of
@@ -129,11 +97,7 @@ def test_arguments_in_pieces_are_put_at_their_paths() -> None:
         event(asked("g", args={}), finish="STOP"),
     )
     first, second = response.calls
-    assert first.arguments == {
-        "city": "München",
-        "days": [{"a.b": 1}, {"c]": True}],
-        "unit": None,
-    }
+    assert first.arguments == {"city": "München", "days": [{"a.b": 1}, {"c]": True}], "unit": None}
     assert (first.call_id, first.is_executable, second.tool_name) == ("a", True, "g")
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from tests.support.cases import each_case
-from tests.support.wire.choices import written_choice
 
 from tooltrail.records import (
     CallBlock,
@@ -20,7 +19,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, ToolChoice, wire_format
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, wire_format
 
 GEMINI = wire_format("gemini")
 OURS = Origin(wire_format="gemini")
@@ -70,12 +69,6 @@ def answered(
         if name not in ("name", "id")
     }
     return members, report
-
-
-def test_the_words_of_a_refusal_are_told_to_be_text() -> None:
-    told, report = parts(user(TextBlock(text="no", is_refusal=True)))
-    assert told == [{"text": "no"}]
-    assert report == [("block_described", "the words of a refusal are text here")]
 
 
 def test_media_have_their_name_and_go_without_the_place_of_their_bytes() -> None:
@@ -219,12 +212,6 @@ def test_a_call_in_pieces_goes_back_without_the_pieces() -> None:
     ]
 
 
-def test_two_messages_of_the_system_are_one_and_told() -> None:
-    export = write(Message.of("system", "a"), Message.of("system", "b"), Message.of("user", "go"))
-    assert export.request["systemInstruction"] == {"parts": [{"text": "a"}, {"text": "b"}]}
-    assert changes(export) == [("messages_merged", "merged with the previous message")]
-
-
 def test_a_structured_value_is_the_output_or_the_error() -> None:
     members: dict[str, Any] = {"structured": {"output": 1}, "has_structured": True}
     assert answered(**members) == ({"response": {"output": {"output": 1}}}, [])
@@ -302,20 +289,9 @@ def test_what_stood_beside_a_response_stands_beside_it_again() -> None:
     call = CallBlock(call=ToolCall(tool_name="f"))
     result = ResultBlock(content=(TextBlock(text="a"),), extras={"part": {"partMetadata": {}}})
     told, report = parts(
-        Message.of("user", "go"),
-        model(call),
-        Message(role="tool", blocks=(result,), origin=OURS),
+        Message.of("user", "go"), model(call), Message(role="tool", blocks=(result,), origin=OURS)
     )
     assert told == [
-        {
-            "functionResponse": {"name": "f", "response": {"output": "a"}},
-            "partMetadata": {},
-        }
+        {"functionResponse": {"name": "f", "response": {"output": "a"}}, "partMetadata": {}}
     ]
     assert report == []
-
-
-def test_calls_in_parallel_cannot_be_forbidden() -> None:
-    export = written_choice(GEMINI, ToolChoice("none", parallel=False))
-    assert export.request["toolConfig"] == {"functionCallingConfig": {"mode": "NONE"}}
-    assert [kind for kind, _ in changes(export)] == ["choice_not_enforced"]

@@ -110,10 +110,7 @@ def test_a_call_and_its_result_are_messages_joined_by_a_key() -> None:
             blocks=(
                 CallBlock(
                     call=ToolCall(
-                        tool_name="f",
-                        arguments_raw='{"a":1}',
-                        kind="mcp",
-                        extras={"_meta": META},
+                        tool_name="f", arguments_raw='{"a":1}', kind="mcp", extras={"_meta": META}
                     ),
                     key="mcp:0",
                 ),
@@ -133,12 +130,7 @@ def test_ids_of_requests_may_be_texts_and_one_is_not_one_as_a_text() -> None:
     conversation = read(
         request(1), request("1"), response("1", done("text")), response(1, done("number"))
     )
-    assert outline(conversation) == [
-        "mcp:0 asks",
-        "mcp:1 asks",
-        "mcp:1 ok text",
-        "mcp:0 ok number",
-    ]
+    assert outline(conversation) == ["mcp:0 asks", "mcp:1 asks", "mcp:1 ok text", "mcp:0 ok number"]
 
 
 def test_ids_that_another_connection_used_again_are_told_apart() -> None:
@@ -217,29 +209,6 @@ def test_a_task_may_end_without_a_result(ended: JsonObject, told: str) -> None:
     )
     conversation = read(*messages)
     assert called(conversation) == ["mcp:0 asks", told]
-
-
-def test_a_notification_may_bring_the_result_of_a_task() -> None:
-    messages = (
-        request(1),
-        response(1, {"resultType": "task", "taskId": "t1", "status": "working"}),
-        notification("notifications/tasks", taskId="t1", status="working"),
-        notification("notifications/tasks", taskId="t1", status="completed", result=done("x")),
-    )
-    foreign = notification("notifications/tasks", taskId="nobody's", status="completed")
-    conversation = read(*messages, foreign)
-    assert called(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
-
-
-def test_what_the_server_asks_of_its_client_is_no_result() -> None:
-    asked: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": {}}
-    conversation = read(
-        request(1),
-        asked,
-        response(1, {"action": "accept", "content": {"x": 1}}),
-        response(1, done("x")),
-    )
-    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
 
 
 SAMPLED: JsonObject = {
@@ -405,13 +374,6 @@ def test_what_is_spoken_around_calls_has_no_place_and_is_told() -> None:
     )
     assert [one.get("id") for one in objects_in(export.request["messages"])] == [1, 1, 2, 2]
     assert [change.kind for change in export.report] == [
-        "order_changed",
-        "block_dropped",
-        "message_empty",
-        "block_dropped",
-        "block_dropped",
-        "provider_data_dropped",
-        "order_changed",
-        "id_dropped",
-        "id_dropped",
+        *("order_changed", "block_dropped", "message_empty", "block_dropped", "block_dropped"),
+        *("provider_data_dropped", "order_changed", "id_dropped", "id_dropped"),
     ]

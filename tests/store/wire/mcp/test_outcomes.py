@@ -136,18 +136,6 @@ def test_a_request_for_input_is_no_result() -> None:
         read_result(response(native))
 
 
-@pytest.mark.parametrize(
-    "native",
-    [
-        {"task": {"taskId": "t1", "status": "working", "ttl": None}},
-        {"resultType": "task", "taskId": "t1", "status": "working"},
-        {"resultType": "complete", "taskId": "t1", "status": "working"},
-    ],
-)
-def test_a_task_is_no_result_in_either_revision(native: JsonObject) -> None:
-    assert read_outcome(response(native)) == Pending(task_id="t1")
-
-
 def test_a_completed_task_brings_the_result() -> None:
     result = read_result(
         response(
@@ -164,16 +152,6 @@ def test_a_completed_task_brings_the_result() -> None:
         "jsonrpc": {"task": {"resultType": "complete", "taskId": "t1", "status": "completed"}}
     }
     assert [one.kind for one in write_result(result).report] == ["provider_data_dropped"]
-
-
-def test_a_task_that_failed_or_was_cancelled_says_so() -> None:
-    error: JsonObject = {"code": -32603, "message": "lost"}
-    failed = read_result(response({"taskId": "t", "status": "failed", "error": error}))
-    assert failed.status == "interrupted"
-    cancelled = read_result(
-        response({"task": {"taskId": "t", "status": "cancelled", "statusMessage": "by user"}})
-    )
-    assert (cancelled.status, cancelled.content) == ("cancelled", (TextBlock(text="by user"),))
 
 
 @pytest.mark.parametrize(
@@ -225,10 +203,7 @@ def test_blocks_that_are_not_known_are_kept_and_go_back(native: JsonValue) -> No
         (ResourceBlock(uri="a", text="x", name="n"), "provider_data_dropped"),
         (ResourceBlock(uri="a", text="x", data="AAEC"), "provider_data_dropped"),
         (ResourceBlock(uri="a", data="AAEC", name="n"), "provider_data_dropped"),
-        (
-            MediaBlock(kind="image", media_type="image/png", data=PNG, name="n"),
-            "block_described",
-        ),
+        (MediaBlock(kind="image", media_type="image/png", data=PNG, name="n"), "block_described"),
         (TextBlock(text="No.", is_refusal=True), "block_described"),
         (TextBlock(text="\0"), "text_replaced"),
     ],

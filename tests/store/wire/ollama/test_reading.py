@@ -43,35 +43,6 @@ def called(name: str, arguments: JsonValue, **members: JsonValue) -> JsonObject:
     return {"function": {"name": name, "arguments": arguments}, **members}
 
 
-def test_calls_are_in_order_though_the_reason_to_end_is_stop() -> None:
-    response = read_response(
-        calling(
-            {
-                "id": "call_1",
-                "function": {"index": 0, "name": "f", "arguments": {"b": 1, "a": "é"}},
-            },
-            {"id": "call_2", "function": {"index": 1, "name": "g", "arguments": {}}},
-        )
-    )
-    assert response.calls == (
-        ToolCall(
-            tool_name="f",
-            arguments_raw='{"b":1,"a":"é"}',
-            call_id="call_1",
-            extras={"function": {"index": 0}},
-        ),
-        ToolCall(
-            tool_name="g",
-            arguments_raw="{}",
-            call_id="call_2",
-            position=1,
-            extras={"function": {"index": 1}},
-        ),
-    )
-    assert all(call.is_executable for call in response.calls)
-    assert response.message.is_complete
-
-
 def test_an_id_that_comes_twice_is_flagged_the_second_time() -> None:
     first, second = read_response(
         calling(called("f", {}, id="call_0"), called("g", {}, id="call_0"))
@@ -175,12 +146,6 @@ def test_a_member_of_another_kind_is_kept_and_told(member: JsonObject) -> None:
     assert response.unread == (f"{name} of the message is not valid",)
 
 
-def test_a_cut_answer_flags_its_last_call() -> None:
-    message = read_response(calling(called("f", {}), called("g", {}), done_reason="length")).message
-    assert [call.flags for call in message.calls] == [(), ("incomplete",)]
-    assert not message.is_complete
-
-
 @pytest.mark.parametrize("members", [{"done": False}, {"done": None}])
 def test_an_answer_that_is_not_done_has_no_executable_call(members: JsonObject) -> None:
     response = read_response(calling(called("f", {}), called("g", {}), **members))
@@ -210,12 +175,6 @@ def test_an_error_is_a_failure(payload: JsonObject, message: str, kind: str | No
     assert response.failure.native == payload
     assert response.messages == ()
     assert response.unread == ()
-
-
-def test_an_error_beside_calls_makes_them_incomplete() -> None:
-    response = read_response(calling(called("f", {}), error="overloaded"))
-    assert response.failure is not None
-    assert response.calls[0].flags == ("incomplete",)
 
 
 def test_a_history_is_read_with_its_tools_and_batches() -> None:

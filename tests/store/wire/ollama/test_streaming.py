@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from pydantic import JsonValue
 
 from tooltrail.records import ReasoningBlock, TextBlock
@@ -72,20 +71,6 @@ def test_a_stream_gives_what_the_same_answer_in_one_piece_gives() -> None:
     assert read(*STREAM) == FORMAT.read_response(WHOLE)
 
 
-def test_a_proxy_may_answer_a_request_to_stream_with_one_object() -> None:
-    assert read(WHOLE) == FORMAT.read_response(WHOLE)
-    laid_out = json.dumps(WHOLE, indent=2).encode()
-    assert read_stream(FORMAT, [laid_out[:50], laid_out[50:]]) == FORMAT.read_response(WHOLE)
-
-
-def test_an_error_in_mid_stream_is_a_failure_and_its_calls_are_not_to_be_run() -> None:
-    response = read(STREAM[0], STREAM[4], {"error": "an error was encountered while running"})
-    assert response.failure is not None
-    assert response.failure.message == "an error was encountered while running"
-    assert [one.flags for one in response.calls] == [("incomplete",)]
-    assert not response.message.is_complete
-
-
 def test_a_server_between_may_tell_the_end_by_done_alone() -> None:
     events = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in STREAM[:-1])
     response = read_stream(FORMAT, [events, b"data: [DONE]\n\n"])
@@ -121,9 +106,3 @@ def test_odd_members_of_lines_are_kept_and_told() -> None:
     assert response.message.origin is not None
     assert response.message.origin.extras == {"audio": "y", "content": ["x"]}
     assert response.unread == ("content of the message is not valid",)
-
-
-@pytest.mark.parametrize("chunks", [[], [b""], [b"\n\n"]])
-def test_a_stream_of_nothing_says_so(chunks: list[bytes]) -> None:
-    response = read_stream(FORMAT, chunks)
-    assert response == Response((), None, ("there is neither a message nor an error",))

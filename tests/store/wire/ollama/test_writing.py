@@ -230,12 +230,6 @@ def test_what_a_message_cannot_say_here_is_told() -> None:
         "tool",
     ]
     assert kinds(export) == [
-        "role_changed",
-        "message_empty",
-        "message_empty",
-        "block_described",
-        "role_changed",
-        "result_missing",
-        "status_flattened",
-        "error_as_prefix",
+        *("role_changed", "message_empty", "message_empty", "block_described", "role_changed"),
+        *("result_missing", "status_flattened", "error_as_prefix"),
     ]

@@ -12,9 +12,7 @@ from tests.support.wire.streams import read_events, told
 from tooltrail.wire import Response, read_stream, wire_format
 from tooltrail.wire._chat.fragments import Calls
 
-FINISH: dict[str, Any] = {
-    "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}],
-}
+FINISH: dict[str, Any] = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
 ODD_NAME = "a name may be a piece of the one before it, or may begin another call"
 REPEATED = "a name that is repeated may begin another call"
 PIECES = "two pieces in one list may be of one call"

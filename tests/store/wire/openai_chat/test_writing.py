@@ -84,59 +84,41 @@ def test_what_moves_is_told(blocks: tuple[MessageBlock, ...], is_moved: bool) ->
         }
 
 
+def image(url: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def sound(spelled: str) -> dict[str, Any]:
+    return {"type": "input_audio", "input_audio": {"data": "AAEC", "format": spelled}}
+
+
+def file(name: str) -> dict[str, Any]:
+    data = "data:application/pdf;base64,aGk="
+    return {"type": "file", "file": {"filename": name, "file_data": data}}
+
+
+def heard(media_type: str) -> MediaBlock:
+    return MediaBlock(kind="audio", media_type=media_type, data="AAEC")
+
+
+PDF = MediaBlock(kind="document", media_type="application/pdf", data="aGk=", name="a.pdf")
+AWAY = MediaBlock(kind="image", uri="https://a/b")
+SHOWN = image("data:image/png;base64,aGk=")
 MEDIA: list[tuple[MediaBlock, dict[str, Any], list[str]]] = [
-    (PNG, {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}, []),
+    (PNG, SHOWN, []),
+    (PNG.model_copy(update={"name": "a.png"}), SHOWN, ["block_described"]),
+    (PNG.model_copy(update={"extras": {"a": 1}}), SHOWN, ["provider_data_dropped"]),
+    (AWAY, image("https://a/b"), []),
     (
-        PNG.model_copy(update={"name": "a.png"}),
-        {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
+        AWAY.model_copy(update={"media_type": "image/png"}),
+        image("https://a/b"),
         ["block_described"],
     ),
-    (
-        MediaBlock(kind="image", uri="https://a/b"),
-        {"type": "image_url", "image_url": {"url": "https://a/b"}},
-        [],
-    ),
-    (
-        MediaBlock(kind="image", uri="https://a/b", media_type="image/png"),
-        {"type": "image_url", "image_url": {"url": "https://a/b"}},
-        ["block_described"],
-    ),
-    (
-        MediaBlock(kind="audio", media_type="audio/wav", data="AAEC"),
-        {"type": "input_audio", "input_audio": {"data": "AAEC", "format": "wav"}},
-        [],
-    ),
-    (
-        MediaBlock(kind="audio", media_type="audio/mpeg", data="AAEC"),
-        {"type": "input_audio", "input_audio": {"data": "AAEC", "format": "mp3"}},
-        [],
-    ),
-    (
-        MediaBlock(kind="audio", media_type="audio/mp3", data="AAEC"),
-        {"type": "input_audio", "input_audio": {"data": "AAEC", "format": "mp3"}},
-        ["block_described"],
-    ),
-    (
-        MediaBlock(kind="document", media_type="application/pdf", data="aGk=", name="a.pdf"),
-        {
-            "type": "file",
-            "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,aGk="},
-        },
-        [],
-    ),
-    (
-        MediaBlock(kind="document", media_type="application/pdf", data="aGk="),
-        {
-            "type": "file",
-            "file": {"filename": "document", "file_data": "data:application/pdf;base64,aGk="},
-        },
-        ["block_described"],
-    ),
-    (
-        PNG.model_copy(update={"extras": {"a": 1}}),
-        {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
-        ["provider_data_dropped"],
-    ),
+    (heard("audio/wav"), sound("wav"), []),
+    (heard("audio/mpeg"), sound("mp3"), []),
+    (heard("audio/mp3"), sound("mp3"), ["block_described"]),
+    (PDF, file("a.pdf"), []),
+    (PDF.model_copy(update={"name": None}), file("document"), ["block_described"]),
 ]
 
 
@@ -228,13 +210,8 @@ def test_what_a_provider_said_besides_goes_to_no_other() -> None:
     conversation = FORMAT.read_history({"messages": [*REPLAYED]})
     export = written(*conversation.messages, policy=ExportPolicy(replay_provider_data=False))
     assert sorted({change.detail for change in export.report}) == [
-        "[provider's thinking]",
-        "[provider's video_url]",
-        "c, image_url",
-        "cache_control",
-        "cached",
-        "extra_content, function",
-        "name",
+        *("[provider's thinking]", "[provider's video_url]", "c, image_url", "cache_control"),
+        *("cached", "extra_content, function", "name"),
     ]
     assert all(problems("openai.message", one) == [] for one in told(export))
 

@@ -5,9 +5,7 @@ import json
 from tests.support.cases import each_case
 from tests.support.wire.schemas import problems
 
-from tooltrail.records import (
-    ToolDefinition,
-)
+from tooltrail.records import ToolDefinition
 from tooltrail.wire import JsonObject
 from tooltrail.wire.openai_responses import FORMAT
 
@@ -67,14 +65,8 @@ def test_every_kind_of_tool_comes_back_as_it_was(native: JsonObject) -> None:
 def test_tools_that_the_provider_made_are_named_by_their_type_or_server() -> None:
     request: JsonObject = {"tools": [*TOOLS[4:]]}
     assert [tool.name for tool in FORMAT.read_tools(request)] == [
-        "local_shell",
-        "shell",
-        "apply_patch",
-        "tool_search",
-        "programmatic_tool_calling",
-        "deepwiki",
-        "web_search",
-        "lookup",
+        *("local_shell", "shell", "apply_patch", "tool_search", "programmatic_tool_calling"),
+        *("deepwiki", "web_search", "lookup"),
     ]
 
 

@@ -244,10 +244,7 @@ def test_a_shell_says_how_each_command_ended(
 
 @pytest.mark.parametrize(
     ("native", "status", "result"),
-    [
-        ("completed", "ok", "applied"),
-        ("failed", "error", "hunk 1 failed"),
-    ],
+    [("completed", "ok", "applied"), ("failed", "error", "hunk 1 failed")],
 )
 def test_a_patch_says_whether_it_was_applied(native: str, status: str, result: str) -> None:
     item: JsonObject = {

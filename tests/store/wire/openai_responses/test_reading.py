@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 from tests.support.cases import each_case
 
-from tooltrail.records import CallBlock, ProviderBlock, ReasoningBlock, TextBlock, ToolCall
+from tooltrail.records import Origin, ProviderBlock, ReasoningBlock, TextBlock, ToolCall
 from tooltrail.wire import JsonObject, Response
 from tooltrail.wire.openai_responses import FORMAT
 
@@ -45,40 +45,19 @@ def read(*items: object, **members: object) -> Response:
     return FORMAT.read_response(answer(*items, **members))
 
 
-def test_text_and_calls_stand_in_their_order_with_both_ids() -> None:
-    second = {**FUNCTION, "id": "fc_2", "call_id": "call_b", "namespace": "weather"}
-    response = read(FUNCTION, SAID, second)
-    assert response.unread == ()
-    assert response.failure is None
-    assert response.message.blocks == (
-        CallBlock(
-            call=ToolCall(
-                tool_name="get_weather",
-                arguments_raw='{"city": "Paris"}',
-                call_id="call_a",
-                extras={"id": "fc_1"},
-            )
-        ),
-        TextBlock(text="Let me see.", extras={"item": {"id": "msg_1"}}),
-        CallBlock(
-            call=ToolCall(
-                tool_name="get_weather",
-                arguments_raw='{"city": "Paris"}',
-                call_id="call_b",
-                namespace="weather",
-                position=1,
-                extras={"id": "fc_2"},
-            )
-        ),
-    )
+def test_an_answer_counts_its_calls_and_says_whose_it_is_and_how_it_ended() -> None:
+    response = read(FUNCTION, SAID, {**FUNCTION, "call_id": "call_b", "namespace": "weather"})
+    assert (response.unread, response.failure) == ((), None)
+    assert [(call.namespace, call.position) for call in response.calls] == [
+        (None, 0),
+        ("weather", 1),
+    ]
     assert response.message.is_complete
-    origin = response.message.origin
-    assert origin is not None
-    assert (origin.wire_format, origin.model, origin.response_id, origin.finish_reason) == (
-        "openai-responses",
-        "gpt-5",
-        "resp_1",
-        "completed",
+    assert response.message.origin == Origin(
+        wire_format="openai-responses",
+        model="gpt-5",
+        response_id="resp_1",
+        finish_reason="completed",
     )
 
 
@@ -161,84 +140,75 @@ def test_a_tool_of_the_format_itself_is_the_callers_to_run(
     assert response.unread == ()
 
 
-HOSTED: list[tuple[JsonObject, ToolCall]] = [
+HOSTED: list[tuple[JsonObject, str, str, str]] = [
     (
-        {
-            "type": "mcp_call",
-            "id": "mcp_1",
-            "server_label": "deepwiki",
-            "name": "ask",
-            "arguments": '{"q": 1}',
-            "output": "42",
-            "error": None,
-        },
-        ToolCall(
-            tool_name="ask",
-            arguments_raw='{"q": 1}',
-            call_id="mcp_1",
-            kind="mcp",
-            namespace="deepwiki",
-        ),
+        {"type": "mcp_call", "server_label": "deepwiki", "name": "ask", "arguments": '{"q": 1}'},
+        *("ask", '{"q": 1}', "id"),
     ),
     (
-        {"type": "web_search_call", "id": "ws_1", "action": {"type": "search", "query": "q"}},
-        ToolCall(
-            tool_name="web_search", arguments_raw='{"type":"search","query":"q"}', call_id="ws_1"
-        ),
+        {"type": "web_search_call", "action": {"type": "search", "query": "q"}},
+        *("web_search", '{"type":"search","query":"q"}', "id"),
     ),
     (
-        {"type": "web_search_call", "id": "ws_2", "call_id": "", "name": "find", "arguments": "{}"},
-        ToolCall(tool_name="find", arguments_raw="{}", call_id="ws_2"),
+        {"type": "web_search_call", "call_id": "", "name": "find", "arguments": "{}"},
+        *("find", "{}", "id"),
     ),
     (
-        {"type": "file_search_call", "id": "fs_1", "queries": ["a", "b"], "results": None},
-        ToolCall(tool_name="file_search", arguments_raw='{"queries":["a","b"]}', call_id="fs_1"),
+        {"type": "file_search_call", "queries": ["a", "b"], "results": None},
+        *("file_search", '{"queries":["a","b"]}', "id"),
     ),
     (
-        {"type": "code_interpreter_call", "id": "ci_1", "code": "1", "container_id": "c"},
-        ToolCall(tool_name="code_interpreter", arguments_raw='{"code":"1"}', call_id="ci_1"),
+        {"type": "code_interpreter_call", "code": "1", "container_id": "c"},
+        *("code_interpreter", '{"code":"1"}', "id"),
     ),
     (
-        {"type": "image_generation_call", "id": "ig_1", "result": "aGk=", "status": "completed"},
-        ToolCall(tool_name="image_generation", call_id="ig_1"),
+        {"type": "image_generation_call", "result": "aGk=", "status": "completed"},
+        *("image_generation", "{}", "id"),
     ),
     (
-        {"type": "program", "id": "cm_1", "call_id": "p", "code": "f()", "fingerprint": "x"},
-        ToolCall(tool_name="program", arguments_raw='{"code":"f()"}', call_id="p"),
+        {"type": "program", "call_id": "p", "code": "f()", "fingerprint": "x"},
+        *("program", '{"code":"f()"}', "p"),
     ),
     (
         {
             "type": "shell_call",
-            "id": "sh_1",
             "call_id": "s",
             "action": {"commands": ["ls"]},
             "environment": {"type": "container_reference", "container_id": "c"},
         },
-        ToolCall(tool_name="shell", arguments_raw='{"commands":["ls"]}', call_id="s"),
+        *("shell", '{"commands":["ls"]}', "s"),
     ),
     (
-        {"type": "tool_search_call", "id": "t", "execution": "server", "arguments": {"paths": []}},
-        ToolCall(tool_name="tool_search", arguments_raw='{"paths":[]}', call_id="t"),
+        {"type": "tool_search_call", "execution": "server", "arguments": {"paths": []}},
+        *("tool_search", '{"paths":[]}', "id"),
     ),
     (
-        {"type": "x_search_call", "id": "x", "name": "x_find", "arguments": '{"q":""}'},
-        ToolCall(tool_name="x_find", arguments_raw='{"q":""}', call_id="x"),
+        {"type": "x_search_call", "name": "x_find", "arguments": '{"q":""}'},
+        *("x_find", '{"q":""}', "id"),
     ),
 ]
+"""An item, and the name, the arguments and the id of its call."""
 
 
-@each_case(("item", "expected"), HOSTED)
+@each_case(("item", "name", "raw", "call_id"), HOSTED)
 def test_what_the_provider_ran_itself_is_kept_verbatim(
-    item: JsonObject, expected: ToolCall
+    item: JsonObject, name: str, raw: str, call_id: str
 ) -> None:
-    response = read(item)
+    native = {**item, "id": "id"}
+    response = read(native)
     (block,) = response.message.blocks
-    kind = "mcp" if expected.kind == "mcp" else "builtin"
-    call = expected.model_copy(update={"kind": kind, "by_provider": True})
-    assert block == ProviderBlock(native=item, call=call)
-    assert response.calls == ()
+    is_mcp = item["type"] == "mcp_call"
+    call = ToolCall(
+        tool_name=name,
+        arguments_raw=raw,
+        call_id=call_id,
+        kind="mcp" if is_mcp else "builtin",
+        namespace="deepwiki" if is_mcp else None,
+        by_provider=True,
+    )
+    assert block == ProviderBlock(native=native, call=call)
+    assert (response.calls, response.unread) == ((), ())
     assert not call.is_executable
-    assert response.unread == ()
 
 
 def test_a_shell_whose_output_the_provider_gave_is_not_the_callers() -> None:

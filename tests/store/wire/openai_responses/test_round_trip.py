@@ -10,12 +10,7 @@ from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.conversations import (
-    call_ids,
-    json_objects,
-    spoken_texts,
-    tool_names,
-)
+from tests.support.conversations import call_ids, json_objects, spoken_texts, tool_names
 from tests.support.wire.checks import history_problems
 from tests.support.wire.schemas import problems
 

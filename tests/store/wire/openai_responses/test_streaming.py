@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import pytest
 
 from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
-from tooltrail.wire import JsonObject, Response, read_stream
+from tooltrail.wire import JsonObject, Response
 from tooltrail.wire.openai_responses import FORMAT
 
 
@@ -237,18 +237,6 @@ def test_done_ends_a_stream_that_says_nothing_else(is_done: bool) -> None:
     assert not open_one.calls[0].is_executable
 
 
-def test_an_answer_that_was_cut_short_keeps_the_calls_that_are_whole() -> None:
-    end = event(
-        "incomplete",
-        response=started(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
-    )
-    response = assembled([CREATED, done(0, call(1)), done(1, call(2, status="incomplete")), end])
-    assert [one.is_executable for one in response.calls] == [True, False]
-    assert response.message.origin is not None
-    assert response.message.origin.finish_reason == "max_output_tokens"
-    assert not response.message.is_complete
-
-
 @pytest.mark.parametrize(
     ("failure", "kind", "message"),
     [
@@ -280,12 +268,6 @@ def test_the_first_error_counts() -> None:
     assert response.failure.message == "first"
 
 
-def test_a_whole_answer_in_place_of_a_stream_is_read() -> None:
-    whole = started(object="response", status="completed", output=[call(1)])
-    assert assembled([whole]) == FORMAT.read_response(whole)
-    assert read_stream(FORMAT, [json.dumps(whole, indent=1).encode()]).calls[0].is_executable
-
-
 @pytest.mark.parametrize(
     ("odd", "told"),
     [
@@ -299,11 +281,6 @@ def test_a_whole_answer_in_place_of_a_stream_is_read() -> None:
 )
 def test_an_odd_event_is_told(odd: JsonObject, told: str) -> None:
     assert assembled([CREATED, odd, done(0, call(1)), completed()]).unread == (told,)
-
-
-def test_a_stream_of_nothing_is_told() -> None:
-    response = assembled([])
-    assert response == Response(unread=("the stream has no answer",))
 
 
 def test_events_that_belong_to_nothing_change_nothing() -> None:
@@ -327,13 +304,3 @@ def test_a_hosted_item_of_a_stream_is_verbatim(is_cut: bool) -> None:
     whole = [] if is_cut else [done(0, item), completed()]
     response = assembled([CREATED, begun, *whole])
     assert response.message.blocks == (ProviderBlock(native=item),)
-
-
-@pytest.mark.parametrize("is_before", [False, True])
-def test_an_error_beside_a_whole_answer_stops_its_calls(is_before: bool) -> None:
-    whole = started(object="response", status="completed", output=[call(1)])
-    error: JsonObject = {"type": "error", "code": "x", "message": "oh"}
-    response = assembled([error, whole] if is_before else [whole, error])
-    assert response.failure is not None
-    assert response.failure.message == "oh"
-    assert [one.is_executable for one in response.calls] == [False]

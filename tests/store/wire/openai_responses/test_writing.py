@@ -186,11 +186,7 @@ def test_an_empty_result_of_the_shell_is_empty() -> None:
 
 @pytest.mark.parametrize(
     ("status", "native", "changes"),
-    [
-        ("ok", "completed", []),
-        ("error", "failed", []),
-        ("timeout", "failed", ["status_flattened"]),
-    ],
+    [("ok", "completed", []), ("error", "failed", []), ("timeout", "failed", ["status_flattened"])],
 )
 def test_a_result_of_a_patch_says_whether_it_failed(
     status: str, native: str, changes: list[str]

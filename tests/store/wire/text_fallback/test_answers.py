@@ -20,9 +20,7 @@ def answer(text: str, **choice: str) -> JsonObject:
     return {
         "id": "r1",
         "model": "m",
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": text}, **choice},
-        ],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, **choice}],
     }
 
 
@@ -107,24 +105,6 @@ def test_an_answer_is_in_the_shape_of_a_chat_or_its_text(payload: JsonObject) ->
     assert (response.unread, response.failure) == ((), None)
 
 
-def test_choices_are_kept_apart() -> None:
-    choices: JsonObject = {
-        "choices": [
-            {"index": 1, "message": {"content": "b"}},
-            {"message": {"content": "c"}},
-            {"index": 0, "message": {"content": "a"}},
-        ]
-    }
-    messages = FORMAT.read_response(choices).messages
-    found = [(one.text, one.origin.choice) for one in messages if one.origin is not None]
-    assert found == [("b", 1), ("c", 1), ("a", 0)]
-    events: list[Chunk] = [
-        {"choices": [{"index": index, "delta": {"content": text}}]}
-        for index, text in ((1, "b"), (0, "a"), (1, "B"))
-    ]
-    assert [one.text for one in read_stream(FORMAT, events).messages] == ["a", "bB"]
-
-
 def test_thoughts_and_other_members_are_kept() -> None:
     message: JsonObject = {"content": "x", "reasoning_content": "hm", "annotations": [1]}
     response = FORMAT.read_response({"choices": [{"message": message}]})
@@ -193,36 +173,6 @@ def test_an_answer_without_anything_is_told() -> None:
 
 
 CALL = FAMILIES["tool_result"].write_calls(CALLS[:1])
-ERROR: JsonObject = {"message": "the server broke down", "code": 500}
-FAILED_ANSWERS: list[JsonObject] = [
-    {"error": ERROR, "content": CALL},
-    {"error": ERROR, "choices": [{"message": {"content": CALL}, "finish_reason": "stop"}]},
-    {"choices": [{"message": {"content": CALL}, "finish_reason": "stop", "error": ERROR}]},
-]
-FAILED_STREAMS: list[list[Chunk]] = [
-    [{"content": CALL}, {"error": ERROR}],
-    [{"error": ERROR}, {"content": CALL}],
-    [chunk(CALL), chunk(finish_reason="stop"), {"error": ERROR}],
-    [{"choices": [{"delta": {"content": CALL}, "finish_reason": "stop", "error": ERROR}]}],
-]
-
-
-@pytest.mark.parametrize("payload", FAILED_ANSWERS)
-def test_no_call_beside_an_error_is_to_be_run(payload: JsonObject) -> None:
-    for response in (FORMAT.read_response(payload), read_stream(FORMAT, [payload])):
-        assert response.failure is not None
-        assert [call.tool_name for call in response.calls] == ["now"]
-        assert [call.flags for call in response.calls] == [("incomplete",)]
-        assert not response.message.is_complete
-
-
-@pytest.mark.parametrize("events", FAILED_STREAMS)
-def test_no_call_of_a_stream_with_an_error_is_to_be_run(events: list[Chunk]) -> None:
-    response = read_stream(FORMAT, events)
-    assert response.failure is not None
-    assert response.failure.message == "the server broke down"
-    assert [call.flags for call in response.calls] == [("incomplete",)]
-    assert not response.message.is_complete
 
 
 def test_parts_that_are_no_text_are_thoughts_or_told() -> None:
@@ -278,10 +228,7 @@ def test_an_event_amid_a_stream_that_cannot_be_read_is_told(event: Chunk, told: 
 
 WITHOUT_MESSAGE: list[tuple[JsonObject, str]] = [
     ({"choices": [{"text": "x"}]}, "choices[0] has no message"),
-    (
-        {"choices": [{"message": {"content": "x"}}, 7]},
-        "choices of the answer is not valid",
-    ),
+    ({"choices": [{"message": {"content": "x"}}, 7]}, "choices of the answer is not valid"),
     ({"content": {"a": 1}}, "the content is neither a text nor parts"),
     ({"content": 7}, "the content is neither a text nor parts"),
 ]

@@ -1,7 +1,5 @@
 """Calls are taken out of what an assistant says; what only looks like one stays text."""
 
-import json
-
 import pytest
 from hypothesis import given
 from tests.store.wire.text_fallback.test_families import SPELLINGS
@@ -69,17 +67,6 @@ def test_a_call_inside_of_a_line_is_a_quotation(family: str, before: str) -> Non
     read = read_calls(text, family)
     assert read.calls == ()
     assert read.text == text
-
-
-@families
-def test_fences_in_arguments_mean_nothing(family: str) -> None:
-    calls = [
-        TextCall("write", None, json.dumps({"text": "```\n~~~"})),
-        TextCall("write", None, "```\nno JSON"),
-        TextCall("now", None, "{}"),
-    ]
-    read = read_calls(FAMILIES[family].write_calls(calls), family)
-    assert [one.arguments_raw for one in read.calls] == [one.arguments for one in calls]
 
 
 @families

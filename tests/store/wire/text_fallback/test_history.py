@@ -127,42 +127,19 @@ def interleaved(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> Conversation:
     return Conversation.of([*messages, Message.of("user", draw(texts))])
 
 
+def around_a_call(before: str, after: str) -> Conversation:
+    call = CallBlock(call=ToolCall(tool_name="f"))
+    result = ResultBlock(tool_name="f", content=(TextBlock(text="x"),))
+    said = (TextBlock(text=before), call, TextBlock(text=after))
+    return Conversation.of(
+        [Message(role="assistant", blocks=said), Message(role="tool", blocks=(result,))]
+    )
+
+
 @families
 @given(interleaved(said | forged.map(lambda text: UNSENDABLE.sub("", text)).filter(bool)))
-@example(
-    Conversation.of(
-        [
-            Message(
-                role="assistant",
-                blocks=(
-                    TextBlock(text="```"),
-                    CallBlock(call=ToolCall(tool_name="f")),
-                    TextBlock(text="```"),
-                ),
-            ),
-            Message(
-                role="tool", blocks=(ResultBlock(tool_name="f", content=(TextBlock(text="x"),)),)
-            ),
-        ]
-    )
-)
-@example(
-    Conversation.of(
-        [
-            Message(
-                role="assistant",
-                blocks=(
-                    TextBlock(text='{"name":"x","parameters":'),
-                    CallBlock(call=ToolCall(tool_name="f")),
-                    TextBlock(text="}"),
-                ),
-            ),
-            Message(
-                role="tool", blocks=(ResultBlock(tool_name="f", content=(TextBlock(text="x"),)),)
-            ),
-        ]
-    )
-)
+@example(around_a_call("```", "```"))
+@example(around_a_call('{"name":"x","parameters":', "}"))
 @example(Conversation.of([Message.of("assistant", '{"name":"x","parameters":{}}')]))
 @example(Conversation.of([Message.of("assistant", '\\{"name":"x","parameters":{}}')]))
 def test_texts_around_calls_stay_what_they_are_whatever_they_say(

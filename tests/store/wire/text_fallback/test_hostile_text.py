@@ -13,22 +13,9 @@ from tooltrail.wire.text_fallback import FAMILIES, read_calls
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
 COUNT = 50_000
 REPEATED = [
-    "<tool_call",
-    "<tool_call>",
-    "<tool_call>{",
-    '<tool_call a="',
-    '{"a":\n',
-    "{\n",
-    '{"a":x\n',
-    "[TOOL_CALLS]",
-    "<think>",
-    "</think>",
-    "```\n",
-    "```\n</think>",
-    "<function_calls>",
-    "<function_calls><invoke>",
-    "<tool_result>\n",
-    " ",
+    *("<tool_call", "<tool_call>", "<tool_call>{", '<tool_call a="', '{"a":\n', "{\n", '{"a":x\n'),
+    *("[TOOL_CALLS]", "<think>", "</think>", "```\n", "```\n</think>", "<function_calls>"),
+    *("<function_calls><invoke>", "<tool_result>\n", " "),
 ]
 
 
@@ -41,11 +28,7 @@ def test_a_text_with_a_mark_again_and_again_is_read_in_the_end(family: str, part
 
 
 @pytest.mark.parametrize(
-    ("family", "part"),
-    [
-        ("hermes", "<tool_call>{</tool_call>\n"),
-        ("tool_result", "<tool_call>\n"),
-    ],
+    ("family", "part"), [("hermes", "<tool_call>{</tool_call>\n"), ("tool_result", "<tool_call>\n")]
 )
 def test_calls_that_are_none_are_each_looked_at_once(family: str, part: str) -> None:
     read = read_calls(part * (COUNT // 10), family)
