@@ -3,7 +3,6 @@
 import csv
 import fcntl
 import io
-import json
 import os
 import re
 import signal
@@ -105,36 +104,6 @@ def print_views(views: list[View], style: str, fields: str | None) -> bool:
     )
 
 
-def test_json_is_one_array_and_each_element_has_its_schema_version() -> None:
-    text = printed(lambda: print_views([ONE, TWO], "json", None))
-    assert json.loads(text) == [
-        {
-            "schema_version": 1,
-            "id": "00000000-0000-0000-0000-000000000001",
-            "at": "2026-01-02T03:04:05+00:00",
-            "text": 'a "b", c',
-            "count": 7,
-        },
-        {
-            "schema_version": 1,
-            "id": "00000000-0000-0000-0000-000000000002",
-            "at": None,
-            "text": "line\nend \ud800 ✓",
-            "count": None,
-        },
-    ]
-    assert printed(lambda: print_views([], "json", None)) == "[]\n"
-
-
-def test_ndjson_is_one_object_a_line() -> None:
-    text = printed(lambda: print_views([ONE, TWO], "ndjson", "count,text"))
-    assert [json.loads(line) for line in text.splitlines()] == [
-        {"count": 7, "text": 'a "b", c'},
-        {"count": None, "text": "line\nend \ud800 ✓"},
-    ]
-    assert printed(lambda: print_views([], "ndjson", None)) == ""
-
-
 def test_csv_has_a_header_also_when_there_is_nothing() -> None:
     text = printed(lambda: print_views([ONE, TWO], "csv", None))
     rows = list(csv.reader(io.StringIO(text)))
@@ -144,14 +113,6 @@ def test_csv_has_a_header_also_when_there_is_nothing() -> None:
     assert printed(lambda: print_views([], "csv", "at,id")) == "at,id\n"
     everything = printed(lambda: print_views([], "csv", None))
     assert everything == "schema_version,id,at,text,count\n"
-
-
-@pytest.mark.parametrize("views", [[], [ONE]])
-def test_a_field_that_there_is_not_is_wrong_usage_also_when_there_is_nothing(
-    views: list[View],
-) -> None:
-    with pytest.raises(click.UsageError, match="unknown field nope, ; there are id, at, text, c"):
-        print_views(views, "json", "id,nope,")
 
 
 def test_control_characters_in_a_cell_do_nothing() -> None:

@@ -295,12 +295,3 @@ def test_a_list_without_an_end_takes_no_flag_of_one_with_an_end(cli: Cli, flags:
     ended = cli.run("log", "-f", *flags.split())
     assert (ended.code, ended.stdout) == (2, b"")
     assert ended.usage_error.startswith("-f ")
-
-
-def test_log_can_name_invocations(cli: Cli) -> None:
-    with cli.open() as store:
-        session = store.open_session()
-        ids = [str(run_command(session, b"x").invocation_id) for _ in range(3)]
-    flags = ["--invocation", ids[0], "--invocation", ids[2]]
-    rows = cli.ok("log", "--reverse", *flags, "--json").records
-    assert [row["id"] for row in rows] == [ids[0], ids[2]]

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -118,10 +117,6 @@ def test_a_duration_is_shown_in_the_largest_unit_that_is_exact() -> None:
         assert parse_duration(shown) == parse_duration(text)
 
 
-def test_a_store_that_is_not_there_is_unavailable(nowhere: Cli) -> None:
-    assert nowhere.run("gc").code == 5
-
-
 def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:
     objects = len(list(root.rglob("*.zst")))
     files = scatter(root, 2_000)
@@ -162,24 +157,6 @@ def test_ignored_interruptions_stay_ignored(cli: Cli, root: Path) -> None:
         _, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 0
     assert errors.decode().startswith("pruned 501 objects, ")
-
-
-def test_of_two_runs_at_once_one_waits(cli: Cli, root: Path) -> None:
-    holder = subprocess.Popen(
-        ["flock", f"{cli.database}-ingest.lock", "sh", "-c", "echo locked; read -r _"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    with holder:
-        assert holder.stdout
-        assert holder.stdout.readline() == b"locked\n"
-        with cli.start("gc", "--yes") as process:
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(1)
-            assert len(list(root.rglob("*.zst"))) == 2
-            holder.communicate(b"\n")
-            _, errors = process.communicate(timeout=HANG_S)
-    assert errors.decode().startswith("pruned 1 object")
 
 
 def test_a_terminal_shows_a_bar_and_then_no_trace_of_it(cli: Cli, root: Path) -> None:

@@ -162,36 +162,6 @@ def test_a_list_that_was_cut_says_so_and_how_to_go_on(recorded: Cli) -> None:
     assert recorded.ok("log", "-n", "0").message == ""
 
 
-def test_the_cursor_walks_through_all_of_them_once(recorded: Cli) -> None:
-    for order in (
-        [],
-        ["--reverse"],
-    ):
-        everything = recorded.ok("log", "-n", "0", "--json", *order).records
-        ended = recorded.ok("log", "-n", "3", "--json", *order)
-        walked = ended.records
-        while ended.message:
-            cursor = ended.message.split()[-4]
-            ended = recorded.ok("log", "-n", "3", "--json", *order, "--cursor", cursor)
-            walked += ended.records
-        assert walked == everything
-        assert [row["id"] for row in everything] == sorted(
-            (row["id"] for row in everything), reverse=not order
-        )
-
-
-def test_a_cursor_that_no_page_gave_is_refused(recorded: Cli) -> None:
-    for cursor in (
-        "nonsense",
-        "-1",
-        "1" * 30,
-        "",
-    ):
-        ended = recorded.run("log", "--cursor", cursor)
-        assert (ended.code, ended.stdout) == (2, b"")
-        assert ended.sentence.startswith("not a cursor of this list: ")
-
-
 def test_every_style_prints_the_same_facts(recorded: Cli) -> None:
     records = recorded.ok("log", "--json").records
     assert list(records[0]) == FIELDS

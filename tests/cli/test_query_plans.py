@@ -29,7 +29,7 @@ LARGE = {
 """Tables of which a command may look rows up, and never go through all."""
 
 HEAVY = {
-    *("sqlalchemy", "alembic", "pydantic", "fsspec", "zstandard", "rich", "asyncio"),
+    *("sqlalchemy", "alembic", "psycopg", "pydantic", "fsspec", "zstandard", "rich", "asyncio"),
     *("tooltrail.records.families", "tooltrail.records.projection"),
 }
 """What a list of the newest must not import: what records or changes, and toolkits."""

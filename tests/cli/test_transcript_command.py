@@ -41,19 +41,6 @@ def test_lone_surrogates_are_spelled_out_and_in_json_come_back(recorded: Cli) ->
     assert entries[0]["text"] == "run it\nplease \ud800"
 
 
-def test_an_open_invocation_is_marked(recorded: Cli) -> None:
-    text = recorded.ok("transcript").text
-    assert text.count("[no result: the invocation has not ended]\n") == 1
-    assert " Bash [running]\n" in text
-
-
-def test_an_empty_session_is_a_transcript_too(cli: Cli) -> None:
-    name = cli.ok("session", "open").text.strip()
-    (line,) = cli.ok("transcript").lines
-    assert line.startswith(f"Session {name}, opened ")
-    assert json.loads(cli.ok("transcript", "--json").text)["entries"] == []
-
-
 def test_the_session_is_named_by_the_argument_else_by_the_variable_else_the_last(
     recorded: Cli,
 ) -> None:
@@ -117,35 +104,6 @@ def long(cli: Cli) -> Cli:
         run_command(session, LONG)
         run_command(session, LONG, exit_status=1)
     return cli
-
-
-def test_a_compacted_transcript_fits_into_its_budget(long: Cli) -> None:
-    for style in (
-        "text",
-        "markdown",
-        "json",
-    ):
-        whole = long.ok("transcript", "--format", style).text
-        assert estimate_tokens(whole) > 2_500
-        ended = long.ok("transcript", "--format", style, "--compact", "2500")
-        assert ended.message == ""
-        assert estimate_tokens(ended.text) <= 2_500
-        kept = long.ok("transcript", "--format", style, "--compact", "100000")
-        assert kept.text == whole
-
-
-def test_the_oldest_call_is_compacted_and_marked_and_the_newest_is_as_it_was(long: Cli) -> None:
-    text = long.ok("transcript", "--compact", "2500").text
-    first, second = text.split("\n#")[2:]
-    assert first.partition("--- compacted ---\n")[2].startswith(
-        "  command exited with status 0\n  [compacted: only a part of this result is left]\n"
-    )
-    assert "\n  disposition: completed\n  exit_status: 0\n" in first
-    assert "[... " in first
-    assert second.partition("--- shown to the model ---\n")[2].startswith(
-        "  Process exited with code 1\n\n  stdout:\n  line 0000 of a long log\n"
-    )
-    assert long.ok("transcript").text.count("--- shown to the model ---\n") == 2
 
 
 @pytest.mark.parametrize("style", ["text", "json"])

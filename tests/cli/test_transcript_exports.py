@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import HANG_S, PROGRAM, Cli
-from tests.support.recording import run_command, say
+from tests.support.recording import say
 from tests.support.wire.fake_provider import request_problems
 
 from tooltrail.records import CompleteOutput, GenericOutput, ToolCall
@@ -119,25 +119,6 @@ def test_the_session_up_to_an_entry_is_told(talk: Cli) -> None:
     # The call that never ended may be told of first.
     last = ended.message.splitlines()[-1]
     assert (ended.code, last) == (3, "tooltrail: the session has no entry with the name 'ffff'")
-
-
-def test_what_was_compacted_is_told_and_a_strict_export_refuses_it(
-    cli: Cli, tmp_path: Path
-) -> None:
-    with cli.open() as store, store.open_session() as session:
-        call = ToolCall(tool_name="Bash", call_id="c1")
-        run_command(session, b"line\n" * 3_000, call=call)
-    report = tmp_path / "report.jsonl"
-    command = ("transcript", "--format", "openai", "--report", str(report), "--compact")
-    ended = cli.ok(*command, "500")
-    assert ended.sentence == "the export differs from the record: 1 result_compacted"
-    (change,) = [json.loads(line) for line in report.read_text().splitlines()]
-    assert (change["kind"], change["where"]) == ("result_compacted", "messages[1].results[0]")
-    refused = cli.run(*command, "500", "--strict")
-    assert (refused.code, refused.stdout) == (1, b"")
-    assert json.loads(report.read_text()) == change
-    cli.ok(*command, "100000", "--strict")
-    assert report.read_text() == ""
 
 
 def test_what_the_provider_sent_is_printed_byte_for_byte(talk: Cli) -> None:

@@ -378,20 +378,6 @@ def test_a_secret_that_was_replaced_is_counted(tmp_path: Path) -> None:
     assert (found.rule, found.count, found.offset) == ("github-token", 1, 3)
 
 
-def test_events_that_keep_their_secrets_are_in_a_log_of_their_own(tmp_path: Path) -> None:
-    secret = "ghp_" + "a1" * 18
-    spool = str(tmp_path / "spool")
-    one = json.dumps(tool("PostToolUse", "t1", tool_response={**SHELL, "stdout": secret}))
-    append_event(spool, "claude-code", one.encode(), is_redacted=False)
-    (path,) = (tmp_path / "spool" / "hooks").iterdir()
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps({**line, "at": LONG_AGO}) + "\n" for line in lines))
-    imported(tmp_path)
-    call = only_call(tmp_path)
-    assert output_of(tmp_path, call, "stdout") == secret.encode()
-    assert call.redacted == ()
-
-
 def test_a_log_of_another_program_is_left_alone(tmp_path: Path) -> None:
     log(tmp_path, tool("PreToolUse", "t1"), agent="other")
     assert not has_events(tmp_path / "spool")

@@ -128,11 +128,6 @@ def test_pruning_deletes_what_was_planned_and_nothing_else(used: Store, root: Pa
     check(used)
 
 
-def test_a_run_that_deletes_nothing_has_no_account(used: Store) -> None:
-    assert prune_all(used).total == Amount()
-    assert accounts(used) == []
-
-
 @pytest.mark.both_engines
 def test_what_a_record_has_come_to_refer_to_since_the_plan_stays(store: Store) -> None:
     path = publish(store, BIG)

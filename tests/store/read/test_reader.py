@@ -10,8 +10,6 @@ from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
 from tooltrail.records import (
     DamageError,
-    LegEnded,
-    LegStarted,
     MissingArtifactError,
     NotFoundError,
     PathEscapeError,
@@ -20,12 +18,9 @@ from tooltrail.records import (
     canonical_json,
     digest_of,
 )
-from tooltrail.records.agent_runs import leg_fact_json
 from tooltrail.records.digests import EMPTY
 from tooltrail.records.fact_spelling import shown_json
 from tooltrail.records.facts import (
-    AgentLeg,
-    AgentOutcome,
     ArtifactFact,
     MessageAdded,
     OmissionFact,
@@ -359,43 +354,6 @@ def test_offered_tools_are_given_by_session_and_by_version(parts: StoreParts) ->
     assert reader.offered_tools(second) == []
     messages = reader.conversation(second)[1]
     assert [[t.definition for t in m.tools or ()] for m in messages] == [[new], []]
-
-
-def test_the_legs_of_an_agent_run_are_messages_with_their_facts(parts: StoreParts) -> None:
-    session, agent = new_id(), b"configuration"
-    started = LegStarted(
-        run_id=session,
-        position=0,
-        tier="small",
-        model="m",
-        wire_format="openai.chat",
-        agent_id="a",
-        agent_digest=digest_of(agent),
-        time_limit_ms=1,
-    )
-    ended = LegEnded(outcome="answered", reason="it answered", duration_ms=5)
-    bodies = [leg_fact_json(one).encode() for one in (started, ended)]
-    parts.ingest(
-        Entry(
-            AgentLeg(
-                session=session,
-                id=new_id(),
-                at=moment(1),
-                document=digest_of(bodies[0]),
-                agent=digest_of(agent),
-            ),
-            [bodies[0], agent],
-        ),
-        Entry(
-            AgentOutcome(session=session, id=new_id(), at=moment(2), document=digest_of(bodies[1])),
-            [bodies[1]],
-        ),
-    )
-    messages = parts.reader.conversation(session)[1]
-    assert [(m.role, m.leg, m.text) for m in messages] == [
-        ("agent", started, started.sentence),
-        ("agent", ended, ended.sentence),
-    ]
 
 
 def test_totals_count_what_was_recorded(parts: StoreParts) -> None:

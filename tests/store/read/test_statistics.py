@@ -307,11 +307,6 @@ def test_a_time_that_no_calendar_has_is_damage(postgres_url: str, tmp_path: Path
             assert counts == {False: 0, True: 1}
 
 
-def test_an_empty_store_has_no_groups(parts: StoreParts) -> None:
-    assert parts.reader.statistics() == []
-    assert parts.reader.statistics(with_surfaces=True) == []
-
-
 @pytest.mark.parametrize("by", [(), ("colour",), ("tool", "tool"), "tool"])
 def test_unknown_groups_are_refused(parts: StoreParts, by: Sequence[str]) -> None:
     with pytest.raises(InvalidRecordError, match="not grouped by"):
