@@ -77,10 +77,15 @@ def put_raw(sink: ArtifactSink, path: str, stored: bytes) -> None:
     """Store `stored` at `path`, in place of any existing object."""
     if sink.exists(path):
         sink.delete(path)
+    assert put_bytes(sink, path, stored)
+
+
+def put_bytes(sink: ArtifactSink, path: str, data: bytes) -> bool:
+    """Put a new file with these bytes; whether it made the object."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "source")
-        source.write_bytes(stored)
-        assert sink.put(path, source)
+        source.write_bytes(data)
+        return sink.put(path, source)
 
 
 def archive_with(path: str, stored: bytes) -> ArtifactArchive:
