@@ -12,7 +12,7 @@ from tooltrail.importers import Imported, Importer
 from tooltrail.importers.events import list_of, object_of
 from tooltrail.records import Message
 from tooltrail.redaction import default_rules
-from tooltrail.store import InvocationDetail, MessageView, Reader, open_store
+from tooltrail.store import InvocationDetail, MessageView, Reader, SessionView, open_store
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
@@ -55,6 +55,24 @@ def only_call(folder: Path, lines: Iterable[Any] | None = None) -> InvocationDet
     with opened(folder) as reader:
         (call,) = calls_in(reader)
     return call
+
+
+def receipt_of(call: InvocationDetail) -> str | None:
+    """What the model saw of a call."""
+    return None if call.receipt is None else call.receipt.text
+
+
+def child_and_parent(folder: Path) -> tuple[SessionView, SessionView]:
+    """The only sub-agent's session in a store, and the only other one."""
+    with opened(folder) as reader:
+        child, parent = sorted(reader.sessions(), key=lambda one: one.parent_id is None)
+    return child, parent
+
+
+def said_in(folder: Path) -> list[tuple[str, str]]:
+    """The role and the text of each message of the only session."""
+    with opened(folder) as reader:
+        return [(one.role, one.text) for one in messages_in(reader)]
 
 
 def output_of(folder: Path, detail: InvocationDetail, role: str) -> bytes:

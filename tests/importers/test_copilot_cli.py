@@ -9,6 +9,7 @@ from tests.importers.sources import (
     calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
     stream_of,
     write_lines,
@@ -55,8 +56,7 @@ FAILED: dict[str, Any] = {
 def imported_call(folder: Path, *ends: dict[str, Any]) -> Any:
     lines = [START, event("assistant.message", ASKED), event("tool.execution_start", BEGUN), *ends]
     import_one(folder, write_lines(folder / "events.jsonl", lines))
-    with opened(folder) as reader:
-        (call,) = calls_in(reader)
+    call = only_call(folder)
     return call
 
 

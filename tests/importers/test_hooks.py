@@ -24,6 +24,7 @@ from tests.importers.sources import (
     only_call,
     opened,
     output_of,
+    receipt_of,
     stream_of,
     write_lines,
 )
@@ -202,8 +203,7 @@ def test_the_transcript_comes_first(tmp_path: Path) -> None:
         ended, running = calls_in(reader)
         assert [message.role for message in messages_in(reader)] == ["user", "assistant"]
         assert reader.session("@last").agent == "claude-code"
-    assert ended.receipt is not None
-    assert (ended.receipt.text, ended.message_id is not None) == ("out\nerr", True)
+    assert (receipt_of(ended), ended.message_id is not None) == ("out\nerr", True)
     assert (running.summary.state, running.summary.call_id) == ("started", "t2")
     assert_intact(tmp_path, is_complete=False)
 

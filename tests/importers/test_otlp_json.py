@@ -24,6 +24,7 @@ from tests.importers.sources import (
     only_call,
     opened,
     output_of,
+    said_in,
     stream_of,
     write_document,
     write_lines,
@@ -250,8 +251,7 @@ def test_a_call_without_a_chat_has_no_receipt(tmp_path: Path) -> None:
     attributes = {**TOOL, "gen_ai.tool.call.result": {"sum": 3.5}}
     call = span("s1", (10**18, 10**18 + 2_000_000), attributes)
     other = span("s2", (10**18, 10**18), {"http.method": "GET"})
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", [export(call, other), export(call)]))
-    found = only_call(tmp_path)
+    found = only_call(tmp_path, [export(call, other), export(call)])
     assert output_of(tmp_path, found, "structured") == b'{"sum":3.5}'
     assert found.arguments == b'{"numbers":[1,2.5],"exact":true}'
     assert (found.summary.state, found.summary.duration_ms) == ("success", 2)
@@ -302,9 +302,7 @@ def test_an_event_of_a_span_may_have_the_messages(tmp_path: Path) -> None:
     events = [{"name": name, "attributes": attributes_of(about)}]
     chat = span("s1", (1, 2), {"gen_ai.operation.name": "chat"}, events=events)
     import_one(tmp_path, write_document(tmp_path / "a.json", export(chat)))
-    with opened(tmp_path) as reader:
-        said = [(one.role, one.text) for one in messages_in(reader)]
-    assert said == [("user", "go"), ("assistant", "gone")]
+    assert said_in(tmp_path) == [("user", "go"), ("assistant", "gone")]
 
 
 def test_older_names_of_the_messages_are_read(tmp_path: Path) -> None:
@@ -319,9 +317,7 @@ def test_older_names_of_the_messages_are_read(tmp_path: Path) -> None:
     import_one(
         tmp_path, write_document(tmp_path / "a.json", export(span("s1", (1, 2), attributes)))
     )
-    with opened(tmp_path) as reader:
-        said = [(one.role, one.text) for one in messages_in(reader)]
-    assert said == [("user", "Is it on?"), ("assistant", "Yes.")]
+    assert said_in(tmp_path) == [("user", "Is it on?"), ("assistant", "Yes.")]
 
 
 def test_a_message_may_have_a_call_with_its_result(tmp_path: Path) -> None:
@@ -331,8 +327,7 @@ def test_a_message_may_have_a_call_with_its_result(tmp_path: Path) -> None:
     }
     chat = span("s1", (1, 2), attributes)
     import_one(tmp_path, write_document(tmp_path / "a.json", export(chat)))
-    with opened(tmp_path) as reader:
-        (found,) = calls_in(reader)
+    found = only_call(tmp_path)
     assert found.receipt is not None
     assert (found.summary.state, found.receipt.text) == ("success", '{"sum":3.5}')
 
@@ -340,8 +335,7 @@ def test_a_message_may_have_a_call_with_its_result(tmp_path: Path) -> None:
 def test_a_tool_that_says_that_it_is_fine_has_no_error(tmp_path: Path) -> None:
     call = span("s1", (1, 2), TOOL, status={"code": 1, "message": "fine"})
     import_one(tmp_path, write_document(tmp_path / "a.json", export(call)))
-    with opened(tmp_path) as reader:
-        (found,) = calls_in(reader)
+    found = only_call(tmp_path)
     assert found.summary.state == "success"
     assert "fine" not in (found.complete_json or "")
 

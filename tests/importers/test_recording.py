@@ -18,6 +18,7 @@ from tests.importers.sources import (
     import_one,
     messages_in,
     opened,
+    receipt_of,
     stream_of,
     write_lines,
 )
@@ -193,8 +194,7 @@ def test_odd_texts_come_back_byte_for_byte(tmp_path: Path) -> None:
     with opened(tmp_path) as reader:
         (call,) = calls_in(reader)
         assert stream_of(reader, call, "stdout").decode("utf-8", "surrogatepass") == text
-    assert call.receipt is not None
-    assert call.receipt.text == text
+    assert receipt_of(call) == text
     assert_intact(tmp_path)
 
 
