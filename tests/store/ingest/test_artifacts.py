@@ -1,11 +1,15 @@
 """Artifacts of spooled streams are in the sink, or are listed as waiting until the sink is back."""
 
+from functools import partial
+from uuid import UUID
+
 import pytest
 from tests.support import schema
 from tests.support.call_facts import as_shown, ended, next_id, started
 from tests.support.store_parts import StoreParts, ended_spooled, spool
 
 from tooltrail.artifacts import artifact_path
+from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import ArtifactFact, CallEnded
@@ -44,22 +48,24 @@ def folders(store: StoreParts) -> set[str]:
     return {one.name for one in store.spool.iterdir()} - {"journal", "owners", "damaged"}
 
 
+def shown_and_spooled(store: StoreParts, session: UUID, call: UUID) -> Entry:
+    """The end of a call that has its result as shown and its output in the spool."""
+    canonical = encode({**ENVELOPE, "result": None})
+    return ended(
+        session,
+        call,
+        spool(store, call, LONG),
+        spooled=f"{call}/stdout.zst",
+        shown=as_shown(canonical, b"r"),
+        bodies=[canonical, b"r"],
+    )
+
+
 @pytest.mark.parametrize("is_shown", [False, True])
 def test_a_spooled_stream_becomes_an_artifact(parts: StoreParts, is_shown: bool) -> None:
     session, call = next_id(), next_id()
-    record = spool(parts, call, LONG)
-    end = ended(session, call, record, spooled=f"{call}/stdout.zst")
-    if is_shown:
-        canonical = encode({**ENVELOPE, "result": None})
-        end = ended(
-            session,
-            call,
-            record,
-            spooled=f"{call}/stdout.zst",
-            shown=as_shown(canonical, b"r"),
-            bodies=[canonical, b"r"],
-        )
-    parts.ingest(started(session, call), end)
+    make_end = shown_and_spooled if is_shown else partial(ended_spooled, data=LONG)
+    parts.ingest(started(session, call), make_end(parts, session, call))
     assert not parts.rejections()
     names = ("digest", "size", "line_count")
     assert parts.rows(schema.artifacts, *names) == [(digest_of(LONG), len(LONG), 20_000)]
@@ -206,20 +212,10 @@ def test_a_call_whose_spooled_stream_is_gone_is_rejected(parts: StoreParts) -> N
 def test_a_shown_call_whose_spooled_stream_is_gone_is_rejected(
     parts: StoreParts, is_away: bool
 ) -> None:
-    session, call = next_id(), next_id()
-    record = spool(parts, call, LONG)
+    session, call, after = next_id(), next_id(), next_id()
+    end = shown_and_spooled(parts, session, call)
     (parts.spool / str(call) / "stdout.zst").unlink()
-    canonical = encode({**ENVELOPE, "result": None})
-    end = ended(
-        session,
-        call,
-        record,
-        spooled=f"{call}/stdout.zst",
-        shown=as_shown(canonical, b"r"),
-        bodies=[canonical, b"r"],
-    )
     parts.sink.is_away = is_away
-    after = next_id()
     parts.ingest(started(session, call), end, started(session, after), ended(session, after))
     assert len(parts.rejections()) == 1
     assert parts.rows(schema.invocations, "state") == [("started",), ("success",)]
@@ -227,17 +223,7 @@ def test_a_shown_call_whose_spooled_stream_is_gone_is_rejected(
 
 def test_a_spooled_stream_that_no_record_can_hold_blocks_nothing(parts: StoreParts) -> None:
     session, call, after = next_id(), next_id(), next_id()
-    canonical = encode({**ENVELOPE, "result": None})
-    shown = as_shown(canonical, b"r")
-    record = spool(parts, call, LONG)
-    end = ended(
-        session,
-        call,
-        record,
-        spooled=f"{call}/stdout.zst",
-        shown=shown,
-        bodies=[canonical, b"r"],
-    )
+    end = shown_and_spooled(parts, session, call)
     assert isinstance(end.fact, CallEnded)
     stream, *others = end.fact.streams
     streams = (stream.replaced(role=""), *others)

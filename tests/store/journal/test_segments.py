@@ -1,6 +1,5 @@
 """Segments: their heads, their names, their frames, and what follows damage."""
 
-import os
 import struct
 import zlib
 from pathlib import Path
@@ -9,23 +8,10 @@ from uuid import UUID
 import pytest
 
 from tooltrail.journal import segments
-from tooltrail.journal.frames import FIRST_HASH, find_acknowledged, link, pack_frame
 from tooltrail.journal.segments import FRAMES_FROM, SegmentHead, segment_path
 from tooltrail.records.errors import DamageError
 
 HEAD = SegmentHead(UUID(int=5), 12, 345, bytes(range(32)))
-
-
-def frame(index: int, *, durable_to: int = 0, body: bytes = b"body", stamp: int = 9) -> bytes:
-    fact = b'{"n":%d}' % index
-    return pack_frame(
-        fact,
-        [body],
-        index=index,
-        durable_to=durable_to,
-        frame_hash=link(FIRST_HASH, fact),
-        stamp=stamp,
-    )
 
 
 def created(folder: Path) -> Path:
@@ -35,13 +21,6 @@ def created(folder: Path) -> Path:
 
 def read_head(path: Path) -> SegmentHead:
     return segments.read_head(path.read_bytes(), path)
-
-
-def test_a_head_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    path = created(tmp_path)
-    assert path.name == "00000012.seg"
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert read_head(path) == HEAD
 
 
 def test_a_segment_has_the_layout_that_its_module_documents(tmp_path: Path) -> None:
@@ -92,46 +71,3 @@ def test_what_a_crash_left_of_a_segment_is_replaced(tmp_path: Path) -> None:
     segment_path(tmp_path, HEAD.number).with_suffix(".part").write_bytes(b"rest")
     assert read_head(created(tmp_path)) == HEAD
     assert not list(tmp_path.glob("*.part"))
-
-
-def test_a_frame_is_proven_acknowledged_by_one_that_was_written_after_its_sync() -> None:
-    broken = bytearray(frame(3))
-    broken[70] ^= 1
-    offset = 1_000
-    for durable_to, is_proof in ((0, False), (offset, False), (offset + 1, True)):
-        data = bytes(broken) + frame(4, durable_to=durable_to)
-        found = find_acknowledged(data, offset, index=3, stamp=9)
-        assert (found is not None) == is_proof
-        if found is not None:
-            assert (found.index, found.offset) == (4, offset + len(broken))
-        assert find_acknowledged(data, offset, index=3, stamp=9, is_sealed=True)
-
-
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        pytest.param(frame(9, durable_to=1 << 31, stamp=8), id="of another segment"),
-        pytest.param(frame(2, durable_to=1 << 31), id="an older one of this segment"),
-    ],
-)
-def test_bytes_of_a_body_are_never_taken_for_a_frame(hidden: bytes) -> None:
-    broken = bytearray(frame(3, body=b"x" + hidden + b"y"))
-    broken[9] ^= 1
-    behind = frame(4, durable_to=5_000)
-    assert find_acknowledged(bytes(broken), 1_000, index=3, stamp=9) is None
-    found = find_acknowledged(bytes(broken) + behind, 1_000, index=3, stamp=9)
-    assert found is not None
-    assert found.index == 4
-
-
-def test_a_segment_grows_by_what_it_has_between_two_limits(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
-    try:
-        assert segments.extend(descriptor, 0, 10) == segments.FIRST_ROOM_BYTES
-        assert segments.extend(descriptor, 65_536, 70_000) == 131_072
-        assert segments.extend(descriptor, 131_072, 3 << 20) == 3 << 20
-        assert segments.extend(descriptor, 3 << 20, (3 << 20) + 1) == 4 << 20
-    finally:
-        os.close(descriptor)
-    assert path.read_bytes() == bytes(4 << 20)
