@@ -122,18 +122,12 @@ def test_a_database_that_cannot_be_written_is_read_and_the_rest_is_said_to_wait(
     assert len(cli.ok("log", "--json").records) == 2
 
 
-@pytest.mark.parametrize(
-    ("statement", "column"),
-    [
-        ("UPDATE invocations SET started_at = 'yesterday' WHERE key = 1", "started_at"),
-        ("UPDATE invocations SET exit_status = 'none' WHERE key = 1", "exit_status"),
-    ],
-)
-def test_a_damaged_row_is_named_and_hides_no_other(cli: Cli, statement: str, column: str) -> None:
+def test_a_damaged_row_is_named_and_hides_no_other(cli: Cli) -> None:
+    column = "started_at"
     with cli.open() as store, store.open_session() as session:
         damaged, whole = (str(run_command(session, b"x\n").invocation_id) for _ in range(2))
         store.ingest()
-        alter(store, statement)
+        alter(store, "UPDATE invocations SET started_at = 'yesterday' WHERE key = 1")
     rows = {row["id"]: row["damage"] for row in cli.ok("log", "--json").records}
     assert set(rows) == {damaged, whole}
     assert rows[whole] is None

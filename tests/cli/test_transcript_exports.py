@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.agents.spelled_answers import Call, says, spell_whole
 from tests.support.cli import HANG_S, PROGRAM, Cli
 from tests.support.recording import say
 from tests.support.wire.fake_provider import request_problems
@@ -16,28 +17,9 @@ from tooltrail.records import CompleteOutput, GenericOutput, ToolCall
 from tooltrail.store import record_response
 
 PROVIDERS = ("openai", "openai-responses", "anthropic", "bedrock", "ollama", "gemini", "cohere")
-ANSWER: dict[str, Any] = {
-    "id": "c1",
-    "model": "m",
-    "choices": [
-        {
-            "index": 0,
-            "finish_reason": "tool_calls",
-            "message": {
-                "role": "assistant",
-                "content": "I look.",
-                "tool_calls": [
-                    {
-                        "id": f"call_{n}",
-                        "type": "function",
-                        "function": {"name": "add", "arguments": f'{{"a": {n}}}'},
-                    }
-                    for n in range(2)
-                ],
-            },
-        }
-    ],
-}
+ANSWER = spell_whole(
+    "openai", says("I look.", *(Call("add", {"a": n}, f"call_{n}") for n in range(2)))
+)
 
 
 @pytest.fixture
@@ -46,7 +28,7 @@ def talk(cli: Cli) -> Iterator[Cli]:
     with cli.open() as store:
         session = store.open_session(title="talk")
         say(session, "user", "add")
-        first, second = record_response(session, "openai", json.dumps(ANSWER).encode()).calls
+        first, second = record_response(session, "openai", ANSWER).calls
         session.start(first).finish(CompleteOutput.success("add", GenericOutput.of("1")))
         session.start(second)
         say(session, "user", "and?")
@@ -125,28 +107,19 @@ def test_what_the_provider_sent_is_printed_byte_for_byte(talk: Cli) -> None:
     (text,) = talk.ok("transcript", "--provider-exact").lines
     line = json.loads(text)
     assert (line["wire_format"], line["role"]) == ("openai", "assistant")
-    assert line["payload"] == json.dumps(ANSWER)
+    assert line["payload"] == ANSWER.decode()
 
 
 def test_options_that_do_not_go_together_are_refused(talk: Cli) -> None:
-    for options in (
-        ("--strict",),
-        ("--ids", "synthesise"),
-        ("--unanswered", "drop"),
-        ("--text-family", "hermes"),
-        ("--provider", "x"),
-        ("--report", "x"),
-        ("--compact", "9", "--as-seen", "--format", "openai"),
-        ("--as-seen",),
-        ("--as-seen", "--json"),
-        ("--as-seen", "--provider-exact"),
-        ("--as-seen", "--unanswered", "drop", "--format", "openai"),
-        ("--as-seen", "--unanswered", "mark", "--format", "openai"),
-        ("--report", "-", "--format", "openai"),
-        ("--provider-exact", "--format", "openai"),
-        ("--provider-exact", "--compact", "9"),
+    for line in (
+        *("--strict", "--ids synthesise", "--unanswered drop", "--text-family hermes"),
+        *("--provider x", "--report x", "--as-seen", "--as-seen --json"),
+        *("--as-seen --provider-exact", "--as-seen --unanswered drop --format openai"),
+        *("--as-seen --unanswered mark --format openai", "--report - --format openai"),
+        *("--compact 9 --as-seen --format openai", "--provider-exact --format openai"),
+        "--provider-exact --compact 9",
     ):
-        ended = talk.run("transcript", *options)
+        ended = talk.run("transcript", *line.split())
         assert (ended.code, ended.stdout) == (2, b"")
 
 

@@ -56,8 +56,7 @@ FAILED: dict[str, Any] = {
 def imported_call(folder: Path, *ends: dict[str, Any]) -> Any:
     lines = [START, event("assistant.message", ASKED), event("tool.execution_start", BEGUN), *ends]
     import_one(folder, write_lines(folder / "events.jsonl", lines))
-    call = only_call(folder)
-    return call
+    return only_call(folder)
 
 
 def test_a_call_has_all_three_surfaces(tmp_path: Path) -> None:

@@ -54,8 +54,7 @@ def write_document(path: Path, *messages: Any) -> Path:
 
 def imported_call(folder: Path, call: dict[str, Any]) -> Any:
     import_one(folder, write_document(folder / "a.json", {**SAID, "toolCalls": [call]}))
-    found = only_call(folder)
-    return found
+    return only_call(folder)
 
 
 def test_an_edit_has_all_three_surfaces(tmp_path: Path) -> None:

@@ -75,8 +75,7 @@ def log(message: Any = TOOL, *events: Any, **sample: Any) -> dict[str, Any]:
 
 def imported_call(folder: Path, value: Any) -> InvocationDetail:
     assert import_one(folder, write_lines(folder / "a.json", [value])).format == "inspect"
-    call = only_call(folder)
-    return call
+    return only_call(folder)
 
 
 def test_a_call_has_all_three_surfaces(tmp_path: Path) -> None:

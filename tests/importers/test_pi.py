@@ -55,8 +55,7 @@ def entry(n: int, message: Any, **more: Any) -> dict[str, Any]:
 def imported_call(folder: Path, result: dict[str, Any]) -> Any:
     lines = [HEAD, entry(1, ANSWER), entry(2, {**RESULT, **result})]
     import_one(folder, write_lines(folder / "a.jsonl", lines))
-    call = only_call(folder)
-    return call
+    return only_call(folder)
 
 
 def test_an_edit_has_all_three_surfaces(tmp_path: Path) -> None:

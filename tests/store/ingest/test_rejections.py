@@ -15,16 +15,8 @@ from tooltrail.records.facts import SessionOpened
 from tooltrail.store.ingest.batch import subject_of
 
 CONTENT = (
-    schema.sessions,
-    schema.messages,
-    schema.invocations,
-    schema.surfaces,
-    schema.streams,
-    schema.omissions,
-    schema.bodies,
-    schema.tools,
-    schema.agent_legs,
-    schema.artifacts,
+    *(schema.sessions, schema.messages, schema.invocations, schema.surfaces, schema.streams),
+    *(schema.omissions, schema.bodies, schema.tools, schema.agent_legs, schema.artifacts),
 )
 
 

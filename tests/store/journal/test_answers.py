@@ -7,6 +7,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from tests.support.agents.spelled_answers import Call, asks, says, spell_whole
 from tests.support.wire.fake_provider import fake_provider, request_problems
 
 from tooltrail.journal.answers import RecordedStream, record_response
@@ -23,36 +24,10 @@ from tooltrail.store import Store
 from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
 from tooltrail.wire import ExportPolicy
 
-ANSWER: dict[str, Any] = {
-    "id": "c1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "m",
-    "choices": [
-        {
-            "index": 0,
-            "finish_reason": "tool_calls",
-            "message": {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [
-                    {
-                        "id": f"call_{n}",
-                        "type": "function",
-                        "function": {"name": "add", "arguments": json.dumps({"a": n})},
-                    }
-                    for n in range(2)
-                ],
-            },
-        }
-    ],
-}
-DONE = {
-    **ANSWER,
-    "choices": [
-        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "3"}}
-    ],
-}
+ANSWER: dict[str, Any] = json.loads(
+    spell_whole("openai", asks(*(Call("add", {"a": n}) for n in range(2))))
+)
+DONE: dict[str, Any] = json.loads(spell_whole("openai", says("3")))
 
 
 def add(arguments: dict[str, Any]) -> str:

@@ -291,46 +291,6 @@ def test_a_list_of_nothing_is_refused(filled: Filled) -> None:
         filled.reader.invocations(limit=0)
 
 
-@pytest.mark.parametrize("oldest_first", [False, True])
-@pytest.mark.parametrize(
-    ("chosen", "lead", "index"),
-    [
-        ({}, "started_at", "ix_invocations_started_at_key_session_key "),
-        ({"states": ("success",)}, "started_at", "ix_invocations_started_at_key_session_key "),
-        (
-            {"agents": ("main",)},
-            "started_at",
-            "USING COVERING INDEX ix_invocations_started_at_key_session_key ",
-        ),
-        ({"sessions": (new_id(),)}, "sessions", "(session_key=? AND seq"),
-        ({"tools": ("bash",)}, "tools", "ix_invocations_tool_name_started_at "),
-        ({"families": ("command",)}, "families", "ix_invocations_family_started_at "),
-        ({"states": ("error",)}, "states", "ix_invocations_state_started_at "),
-        ({"error_kinds": ("timeout",)}, "error_kinds", "ix_invocations_error_kind_started_at "),
-        ({"exit_statuses": (1,)}, "exit_statuses", "ix_invocations_exit_status_started_at "),
-        (
-            {"tools": ("bash",), "states": ("error",), "since": moment(1)},
-            "tools",
-            "ix_invocations_tool_name_started_at ",
-        ),
-    ],
-)
-def test_sqlite_reads_a_page_from_one_index(
-    filled: Filled, chosen: dict[str, Any], lead: str, index: str, *, oldest_first: bool
-) -> None:
-    where = InvocationFilter(**chosen)
-    order = pages.Order("seq" if where.sessions else "started_at", oldest_first, after=7)
-    query = pages.select_keys(where, order, 10, lead)
-    values = [
-        moment(1).toordinal() if isinstance(one, datetime) else str(one) for one in query.values
-    ]
-    with filled.reader.database.read() as connection:
-        plan = connection.query(f"EXPLAIN QUERY PLAN {query.text}", values)
-    used = [line for *_, line in plan if "H invocations" in line or "N invocations" in line]
-    assert [index in line for line in used] == [True]
-    assert not any("TEMP B-TREE" in line for *_, line in plan)
-
-
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(InvalidRecordError, match="has no zone"):
         InvocationFilter(since=moment(0).replace(tzinfo=None))
