@@ -365,7 +365,7 @@ def test_recorded_bytes_drive_no_terminal_unless_raw_is_given(cli: Cli) -> None:
     ):
         seen = on_a_terminal(cli, *arguments, columns=80)
         assert seen == "\ufffd]52;c;aGk=\ufffd \ufffd\tok \\xff\n"
-        assert cli.program(*arguments).stdout == wild
+        assert cli.ok(*arguments).stdout == wild
     for style in ("--json", "--ndjson", "--csv"):
         seen = on_a_terminal(cli, "search", "ok", style, columns=80)
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", seen)

@@ -159,7 +159,7 @@ def large_scans(cli: Cli, scans: Scans) -> dict[str, str]:
 
 
 def test_no_command_goes_through_a_large_table_on_sqlite(tmp_path: Path) -> None:
-    make_large_store(tmp_path / "trail.db", 2_000)
+    make_large_store(tmp_path / "trail.db", 600)
     assert large_scans(Cli(str(tmp_path / "trail.db")), scans_of_sqlite) == {}
 
 

@@ -130,5 +130,7 @@ def test_events_of_2024_have_no_ids(tmp_path: Path) -> None:
 def test_odd_values_are_imported(tmp_path: Path) -> None:
     state = event(7, observation="agent_state_changed", content="", extras={})
     ran = {**RAN, "tool_call_metadata": {"function_name": "bash", "tool_call_id": "t1"}}
-    history = [TASK, RUN, ran, *observed("edit", "x", extras={"path": "a"})[1:], state]
-    assert_odd_values_are_imported(tmp_path, [{"history": history, "instance_id": "i"}])
+    edited = observed("edit", "x", extras={"path": "a"})
+    histories = [[TASK, RUN, ran], [*edited, state]]
+    lines = [{"history": one, "instance_id": "i"} for one in histories]
+    assert_odd_values_are_imported(tmp_path, lines)

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.support.effort import times
 from tests.support.interrupting import signalled_at
 from tests.support.journals import (
     POLICY,
@@ -161,7 +162,7 @@ def test_a_fork_amid_the_appends_of_other_threads_goes_on_by_itself(
     seal_at(monkeypatch, 20_000)
     journal = JournalLog(tmp_path)
     is_over = threading.Event()
-    count = [0, 0]
+    count, forks = [0, 0], times(3)
 
     def append(name: int) -> None:
         while not is_over.is_set():
@@ -172,14 +173,14 @@ def test_a_fork_amid_the_appends_of_other_threads_goes_on_by_itself(
     for thread in threads:
         thread.start()
     try:
-        for number in range(12):
+        for number in range(forks):
             run_forks([partial(record, journal, f"fork{number}", range(3))])
     finally:
         is_over.set()
         for thread in threads:
             thread.join()
     acknowledged = [(f"t{name}", number) for name in range(2) for number in range(count[name])]
-    acknowledged += [(f"fork{number}", n) for number in range(12) for n in range(3)]
+    acknowledged += [(f"fork{number}", n) for number in range(forks) for n in range(3)]
     check_acknowledged(tmp_path, acknowledged)
 
 

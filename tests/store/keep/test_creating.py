@@ -27,7 +27,7 @@ from tooltrail.store.roots import MARK_PREFIX, mark_path
 from tooltrail.store.store import Store
 
 ANOTHER = "is the artifact root of another store, as its file store-"
-MOMENTS = times(12)
+MOMENTS = times(6)
 
 
 @pytest.fixture(params=["local", "s3"])

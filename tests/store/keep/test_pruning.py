@@ -40,7 +40,7 @@ from tooltrail.store.store import Store
 
 DAY = timedelta(days=1)
 HANG_S = 60
-KILLS = times(6)
+KILLS = times(4)
 OBJECTS = 200
 
 

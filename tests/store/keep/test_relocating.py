@@ -36,7 +36,7 @@ from tooltrail.store.store import Store
 
 OUTPUTS = [b"output %d\n" % number * 20_000 for number in range(4)]
 HANG_S = 60
-KILLS = times(6)
+KILLS = times(4)
 
 
 @pytest.fixture

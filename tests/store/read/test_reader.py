@@ -1,7 +1,7 @@
 """Every view is compared with the facts that were recorded."""
 
 import pytest
-from tests.support.call_facts import moment
+from tests.support.call_facts import message, moment, offered, opened
 from tests.support.recorded_calls import Call, call, entries_of
 from tests.support.store_parts import StoreParts
 
@@ -18,16 +18,12 @@ from tooltrail.records import (
     canonical_json,
     digest_of,
 )
-from tooltrail.records.digests import EMPTY
 from tooltrail.records.fact_spelling import shown_json
 from tooltrail.records.facts import (
     ArtifactFact,
-    MessageAdded,
     OmissionFact,
     SessionClosed,
-    SessionOpened,
     Shown,
-    ToolsOffered,
 )
 from tooltrail.store.views import InvocationDetail, InvocationView
 
@@ -256,17 +252,10 @@ def test_a_stream_that_waits_for_the_sink_is_read_from_the_spool(parts: StorePar
 def test_sessions_come_newest_first_with_what_their_facts_say(parts: StoreParts) -> None:
     first, second, bare = new_id(), new_id(), new_id()
     environment = canonical_json.encode({"host": "here"})
-    opened = SessionOpened(
-        session=first,
-        at=moment(1),
-        name="nightly",
-        title="a title",
-        agent="tester",
-        environment=digest_of(environment),
-    )
+    names = {"name": "nightly", "title": "a title", "agent": "tester"}
     parts.ingest(
-        Entry(opened, [environment]),
-        Entry(SessionOpened(session=second, at=moment(5), parent=first)),
+        opened(first, at=1, environment=environment, **names),
+        opened(second, at=5, parent=first),
         *call(first, 6, receipt=b"r").entries(),
         *call(first, 7, state=None).entries(),
         *call(bare, 3, receipt=b"r").entries(),
@@ -290,38 +279,29 @@ def test_sessions_come_newest_first_with_what_their_facts_say(parts: StoreParts)
 def test_a_conversation_has_every_entry_in_its_order(parts: StoreParts) -> None:
     session = new_id()
     payload, document = b'{"raw": 1}', canonical_json.encode({"role": "user"})
-    said = MessageAdded(
-        session=session,
-        id=new_id(),
-        at=moment(1),
-        role="user",
-        text=digest_of(b"please look"),
-        document=digest_of(document),
-        payload=digest_of(payload),
-        wire_format="openai.chat",
-    )
-    slow = call(session, 2, receipt=b"slow", start={"message": said.id, "position": 3})
+    said, answered = new_id(), new_id()
+    more = {"document": document, "payload": payload, "wire_format": "openai.chat"}
+    slow = call(session, 2, receipt=b"slow", start={"message": said, "position": 3})
     quick = call(session, 3, receipt=b"quick")
     assert slow.ended is not None
-    reply = MessageAdded(session=session, id=new_id(), at=moment(5), role="assistant", text=EMPTY)
     parts.ingest(
-        Entry(said, [b"please look", document, payload]),
+        message(session, b"please look", id=said, at=1, **more),
         slow.start,
         *quick.entries(),
         *slow.entries()[1:],
-        Entry(reply),
+        message(session, b"", id=answered, at=5, role="assistant"),
     )
     view, messages, calls = parts.reader.conversation(session, payloads=True)
     assert view.id == session
     assert [(m.id, m.seq, m.role, m.text) for m in messages] == [
-        (said.id, 1, "user", "please look"),
-        (reply.id, 4, "assistant", ""),
+        (said, 1, "user", "please look"),
+        (answered, 4, "assistant", ""),
     ]
     assert (messages[0].document, messages[0].payload) == (document, payload)
     assert messages[0].wire_format == "openai.chat"
     assert_is(calls[0], slow, 2)
     assert_is(calls[1], quick, 3)
-    assert (calls[0].message_id, calls[0].position) == (said.id, 3)
+    assert (calls[0].message_id, calls[0].position) == (said, 3)
     # When the slow call ended, the three entries before the reply had begun; so for the quick one.
     assert [one.ended_at_seq for one in calls] == [4, 4]
     assert parts.reader.conversation(session)[1][0].payload is None
@@ -334,15 +314,8 @@ def test_offered_tools_are_given_by_session_and_by_version(parts: StoreParts) ->
         for name, what in (("read", "old"), ("read", "new"), ("bash", "runs"))
     )
     offers = [(first, 1, (old, other)), (second, 2, (new,)), (second, 3, ()), (first, 4, (old,))]
-    for session, seconds, offered in offers:
-        bodies = [one.to_json() for one in offered]
-        fact = ToolsOffered(
-            session=session,
-            id=new_id(),
-            at=moment(seconds),
-            tools=tuple(digest_of(one) for one in bodies),
-        )
-        parts.ingest(Entry(fact, bodies))
+    for session, seconds, tools in offers:
+        parts.ingest(offered(session, *(one.to_json() for one in tools), at=seconds))
     parts.ingest(*call(first, 5, tool="bash", receipt=b"r").entries())
     reader = parts.reader
     assert [one.definition for one in reader.tools()] == [other, old, new]

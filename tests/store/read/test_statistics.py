@@ -324,9 +324,8 @@ def test_batches_are_added_up(parts: StoreParts) -> None:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the shared corpus is not beside the repository")
 def test_real_sessions_have_the_numbers_that_sql_finds(tmp_path: Path) -> None:
     importer = Importer(tmp_path / "spool", None)
-    for folder in ("claude_code", "codex"):
-        for file, name in find_files(CORPUS / folder, None):
-            importer.import_file(file, name)
+    for file, name in find_files(CORPUS / "codex", None):
+        importer.import_file(file, name)
     with open_store(tmp_path / "tooltrail.db", create=True) as store:
         store.ingest()
         check_with_sql(store.reader)
@@ -335,7 +334,7 @@ def test_real_sessions_have_the_numbers_that_sql_finds(tmp_path: Path) -> None:
 def check_with_sql(reader: Reader) -> None:
     """Compare the numbers of each tool with those of plain SQL."""
     found = reader.statistics(with_surfaces=True)
-    assert sum(one.call_count for one in found) > 1_000
+    assert sum(one.call_count for one in found) > 700
     with reader.database.read() as connection:
         for one in found:
             tool = one.group["tool"]
