@@ -46,43 +46,6 @@ def test_lines_are_counted_from_one_and_the_last_belongs_to_them(cli: Cli, path:
         assert cli.ok("artifact", "cat", path, "--lines", text).stdout == wanted, text
 
 
-def test_a_range_that_is_none_is_wrong_usage(cli: Cli) -> None:
-    for option, text, why in (
-        ("--bytes", "9:3", "'9:3' ends before it begins"),
-        ("--lines", "9:3", "'9:3' ends before it begins"),
-        ("--lines", "0:3", "'0:3' begins before 1"),
-        ("--lines", "0", "'0' begins before 1"),
-        ("--lines", ":0", "':0' ends before it begins"),
-        ("--bytes", "", "'' is not one of A:B, A:, :B, A"),
-        ("--bytes", ":", "':' is not one of A:B, A:, :B, A"),
-        ("--bytes", "1-2", "'1-2' is not one of A:B, A:, :B, A"),
-        ("--bytes", "-3:", "'-3:' is not one of A:B, A:, :B, A"),
-        ("--bytes", "1:2:3", "'1:2:3' is not one of A:B, A:, :B, A"),
-        ("--bytes", "٣", "'٣' is not one of A:B, A:, :B, A"),
-    ):
-        ended = cli.run("artifact", "cat", "abcd", f"{option}={text}")
-        assert (ended.code, ended.stdout) == (2, b"")
-        assert ended.usage_error == f"Invalid value for '{option}': {why}"
-    assert cli.run("artifact", "cat", "abcd", "--bytes", "9" * 5_000).code == 2
-
-
-def test_a_number_of_lines_has_no_sign(cli: Cli) -> None:
-    for command in ("head", "tail"):
-        for count in ("+5", "-1", "x"):
-            ended = cli.run("artifact", command, "-n", count, "abcd")
-            assert (ended.code, "'-n'" in ended.usage_error) == (2, True)
-        assert (
-            "'+5' is not a line count; see cat --lines for a range"
-            in cli.run("artifact", command, "-n", "+5", "abcd").message
-        )
-
-
-def test_bytes_and_lines_exclude_each_other(cli: Cli, path: str) -> None:
-    ended = cli.run("artifact", "cat", path, "--bytes", "1:2", "--lines", "1:2")
-    assert ended.code == 2
-    assert ended.usage_error == "--bytes cannot be combined with --lines"
-
-
 PARTS = (
     ("cat", "--bytes", "0:5"),
     ("cat", "--lines", "1"),

@@ -314,24 +314,6 @@ def test_a_damaged_call_equals_no_call_and_hides_no_other(cli: Cli) -> None:
     assert "receipt is not the text that was recorded" in ended.sentence
 
 
-def test_a_comparison_needs_two_sides(cli: Cli) -> None:
-    for arguments in (
-        "@last",
-        "@last @last @last",
-        "@last @last --same-args",
-        "@last --same-args --surfaces",
-        "@last --same-args --session",
-    ):
-        ended = cli.run("diff", *arguments.split())
-        assert ended.code == 2
-        assert ended.usage_error == "name A and B, or only A with one of --same-args and --surfaces"
-
-
-def test_brief_and_surfaces_exclude_each_other(cli: Cli) -> None:
-    ended = cli.run("diff", "--brief", "--surfaces", "@last")
-    assert (ended.code, ended.usage_error) == (2, "--brief cannot be combined with --surfaces")
-
-
 def shown_in(receipt: str, data: bytes, part: dict[str, Any]) -> bool:
     return data[part["start"] : part["stop"]].decode() in receipt
 

@@ -49,14 +49,6 @@ def test_bytes_that_must_stay_free_are_not_taken(cli: Cli) -> None:
     assert stream(cli)["produced_size"] == PRINTED
 
 
-def test_what_is_no_number_of_bytes_is_refused_before_anything_runs(cli: Cli) -> None:
-    for value in ("-1", "1.5", "10 GB", "1GB", "K", "\u0663", ""):
-        marker = cli.folder / "ran"
-        ended = cli.run("exec", "--free-bytes", value, "--", "touch", str(marker))
-        assert ended.code == 2
-        assert not marker.exists()
-
-
 @pytest.mark.parametrize("how", ["flag", "environment"])
 def test_a_number_of_bytes_may_have_a_suffix(cli: Cli, how: str) -> None:
     flags = ["--free-bytes", "1048576t"] if how == "flag" else []

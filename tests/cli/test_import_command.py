@@ -206,9 +206,3 @@ def test_following_imports_what_an_agent_writes(cli: Cli) -> None:
         process.send_signal(signal.SIGINT)
         process.communicate()
     assert process.returncode == -signal.SIGINT
-
-
-def test_following_has_no_report(cli: Cli) -> None:
-    ended = cli.run("import", "--follow", "--json")
-    assert ended.usage_error == ("--follow cannot be combined with --since, --dry-run or --json")
-    assert cli.run("import", "-f", "--format", "x").usage_error.startswith("no format x; ")

@@ -143,16 +143,6 @@ def test_since_and_until_are_exact_to_the_microsecond(recorded: Cli) -> None:
     assert datetime.fromisoformat(moments[0]).tzinfo == UTC
 
 
-def test_a_value_that_a_filter_cannot_have_is_wrong_usage(recorded: Cli) -> None:
-    for flags in (
-        *("--state odd", "--outcome odd", "--exit-code 256", "--exit-code x", "--exit-code !=256"),
-        *("--signal SIGODD", "--signal 0", "--min-size -1", "-n -1"),
-    ):
-        ended = recorded.run("log", *flags.split())
-        assert (ended.code, ended.stdout) == (2, b"")
-        assert f"'{flags.split(maxsplit=1)[0]}'" in ended.usage_error
-
-
 def test_a_list_that_was_cut_says_so_and_how_to_go_on(recorded: Cli) -> None:
     ended = recorded.ok("log", "-n", "3", "--tool", "Bash", "--json")
     cursor = ended.message.split()[-4]

@@ -177,21 +177,6 @@ def test_the_output_so_far_of_an_open_invocation_is_where_show_says(cli: Cli) ->
         )
 
 
-def test_only_one_way_to_show_it_can_be_chosen(cli: Cli) -> None:
-    with cli.open() as store:
-        record(store.open_session())
-    for flags in (
-        "--json --surface receipt",
-        "--json --stream stdout",
-        "--stream x --surface input",
-        "--rerender --surface receipt",
-        "--rerender --json --stream stdout",
-    ):
-        ended = cli.run("show", *flags.split())
-        assert (ended.code, ended.stdout) == (2, b"")
-        assert ended.usage_error.startswith("choose one of --surface, --stream and ")
-
-
 def lose_output(cli: Cli) -> bytes:
     """Record a command whose spool could not be written; what was kept all the same."""
     with cli.open() as store:

@@ -123,14 +123,6 @@ def test_options_that_do_not_go_together_are_refused(talk: Cli) -> None:
         assert (ended.code, ended.stdout) == (2, b"")
 
 
-def test_an_unknown_text_family_is_named(talk: Cli) -> None:
-    ended = talk.run("transcript", "--format", "openai", "--text-family", "klingon")
-    assert (ended.code, ended.stdout) == (2, b"")
-    assert ended.usage_error.startswith(
-        "unknown text format 'klingon'; known formats: anthropic-xml"
-    )
-
-
 def test_a_report_never_takes_the_place_of_the_document(talk: Cli, tmp_path: Path) -> None:
     target, link = tmp_path / "request.json", tmp_path / "link"
     link.symlink_to(target)

@@ -273,7 +273,7 @@ def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None
                 cursor=hits[place].cursor,
             )
             assert [hit.id for hit in rest] == expected[place + 1 :]
-    where = InvocationFilter(tools=("cat",), since=moment(60))
+    where = InvocationFilter(tools=("cat",), since=moment(50))
     assert (
         found(parts, "word", where=where)
         == [one.started.id for one in calls[::-1] if one.started.tool_name == "cat"][:25]
