@@ -87,12 +87,7 @@ def test_problems_are_told_with_file_and_line_and_the_exit_says_so(
     assert [row.split()[-1] for row in ended.lines[1:]] == ["problem", "ok"]
     records = cli.run("agents", "check", str(tmp_path), "--json").records
     assert records[0]["problems"] == [
-        {
-            "line": 4,
-            "column": 10,
-            "place": "limits.maxStep",
-            "message": message,
-        }
+        {"line": 4, "column": 10, "place": "limits.maxStep", "message": message}
     ]
     (tmp_path / "empty").mkdir()
     assert cli.run("agents", "check", str(tmp_path / "empty")).code == 3

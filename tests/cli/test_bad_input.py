@@ -21,18 +21,8 @@ from tooltrail.store import open_store
 from tooltrail.store.engines.sqlite_library import sqlite3
 
 READING = (
-    "log",
-    "log --json",
-    "status",
-    "show",
-    "transcript",
-    "session ls",
-    "artifact ls",
-    "artifact verify",
-    "artifact cat abcdef",
-    "db check",
-    "verify",
-    "show --rerender",
+    *("log", "log --json", "status", "show", "transcript", "session ls", "artifact ls"),
+    *("artifact verify", "artifact cat abcdef", "db check", "verify", "show --rerender"),
     "transcript --compact 1000",
 )
 ALL = (*READING, "session close @last", "db current", "db upgrade")
@@ -258,12 +248,8 @@ def test_a_path_that_leaves_the_artifacts_is_refused(recorded: Cli, verb: str) -
 # Damaged artifacts
 
 READS_ALL = (
-    "artifact cat {path}",
-    "artifact tail {path}",
-    "artifact verify {path}",
-    "artifact verify",
-    "show --surface complete",
-    "show --stream stdout",
+    *("artifact cat {path}", "artifact tail {path}", "artifact verify {path}", "artifact verify"),
+    *("show --surface complete", "show --stream stdout"),
 )
 READS_SOME = ("artifact head {path}", "show")
 

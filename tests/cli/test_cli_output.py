@@ -118,10 +118,7 @@ def test_csv_has_a_header_also_when_there_is_nothing() -> None:
 def test_control_characters_in_a_cell_do_nothing() -> None:
     wild = "a\x1b[2Kb\rc\nd\te\0f\x9bg\u202eh\ud800"
     text = printed(lambda: print_table(("A", "B"), [(wild, "[bold]:smile:")]))
-    assert text.splitlines() == [
-        "A                    B",
-        "a�[2Kb�c�d�e�f�g�h�  [bold]:smile:",
-    ]
+    assert text.splitlines() == ["A                    B", "a�[2Kb�c�d�e�f�g�h�  [bold]:smile:"]
 
 
 def test_wide_characters_take_the_room_that_they_take() -> None:
@@ -333,22 +330,13 @@ def test_ctrl_c_ends_a_command_as_it_ends_any_other(cli: Cli) -> None:
 def test_a_command_in_the_background_goes_on_ignoring_ctrl_c(cli: Cli) -> None:
     line = 'trap "" INT; kill -INT $$; exec "$0" -m tooltrail.cli exec -- sh -c "kill -INT $$"'
     done = subprocess.run(
-        ["sh", "-c", line, sys.executable],
-        env=cli.full_environment,
-        check=False,
-        timeout=60,
+        ["sh", "-c", line, sys.executable], env=cli.full_environment, check=False, timeout=60
     )
     assert done.returncode == 0
 
 
 def test_no_text_in_csv_is_a_formula(cli: Cli) -> None:
-    for formula in (
-        "=1+1",
-        "+1",
-        "-1",
-        "@SUM(A1)",
-        "\t=1",
-    ):
+    for formula in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1"):
         cli.ok("session", "open", "--title", formula)
         table = cli.ok("session", "ls", "--csv", "--fields", "invocation_count,title").text
         assert [*csv.reader(table.splitlines())][1] == ["0", f"'{formula}"]

@@ -44,11 +44,7 @@ def test_check_of_a_sound_store_finds_nothing(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [
-        ("trigger", "bodies_no_delete"),
-        ("table", "tombstones"),
-        ("table", "store_info"),
-    ],
+    [("trigger", "bodies_no_delete"), ("table", "tombstones"), ("table", "store_info")],
 )
 def test_check_names_what_is_missing(cli: Cli, kind: str, name: str) -> None:
     problem = f"{'append-only ' if kind == 'trigger' else ''}{kind} {name} is missing"

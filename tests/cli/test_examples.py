@@ -23,18 +23,8 @@ from tooltrail.cli._examples import FIRST, LINES
 EXAMPLES = [*FIRST, *LINES]
 READING = (
     *("artifact ls", "artifact verify", "cat @last", "completion", "db check", "db current"),
-    *(
-        "gc",
-        "head -n",
-        "help",
-        "log --",
-        "redact",
-        "repair",
-        "session ls",
-        "retries",
-        "show @last",
-        "stat",
-    ),
+    *("gc", "head -n", "help", "log --", "redact", "repair", "session ls", "retries"),
+    *("show @last", "stat"),
     *("tail -n", "tools ls --session", "transcript", "verify"),
 )
 """Examples that only read, and so run in any store."""

@@ -8,14 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import HANG_S, Cli, kill_group, on_a_terminal
-from tests.support.keeping import (
-    accounts,
-    folder_digests,
-    ingested,
-    make_older,
-    publish,
-    scatter,
-)
+from tests.support.keeping import accounts, folder_digests, ingested, make_older, publish, scatter
 
 from tooltrail.cli._times import lasting, parse_duration
 

@@ -14,28 +14,10 @@ from tooltrail.records import CommandOutput, CompleteOutput, ToolCall
 from tooltrail.store import Session
 
 FIELDS = [
-    "schema_version",
-    "id",
-    "session_id",
-    "seq",
-    "call_id",
-    "tool_name",
-    "family",
-    "state",
-    "arguments_preview",
-    "started_at",
-    "finished_at",
-    "duration_ms",
-    "error_kind",
-    "exit_status",
-    "signal",
-    "timed_out",
-    "output_size",
-    "truncated",
-    "lost_size",
-    "damage",
-    "outcome_kind",
-    "outcome",
+    *("schema_version", "id", "session_id", "seq", "call_id", "tool_name", "family", "state"),
+    *("arguments_preview", "started_at", "finished_at", "duration_ms", "error_kind"),
+    *("exit_status", "signal", "timed_out", "output_size", "truncated", "lost_size", "damage"),
+    *("outcome_kind", "outcome"),
 ]
 
 

@@ -18,12 +18,7 @@ from tooltrail.store import create_store, open_store
 from tooltrail.store.engines.connection import Connection
 
 LARGE = {
-    "bodies",
-    "surfaces",
-    "streams",
-    "omissions",
-    "invocation_artifacts",
-    "ledger_entries",
+    *("bodies", "surfaces", "streams", "omissions", "invocation_artifacts", "ledger_entries"),
     "messages",
 }
 """Tables of which a command may look rows up, and never go through all."""

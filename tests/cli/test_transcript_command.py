@@ -50,11 +50,7 @@ def test_the_session_is_named_by_the_argument_else_by_the_variable_else_the_last
 
 
 def test_a_file_gets_what_would_be_printed(recorded: Cli, tmp_path: Path) -> None:
-    for style in (
-        "text",
-        "markdown",
-        "json",
-    ):
+    for style in ("text", "markdown", "json"):
         path = tmp_path / "talk"
         ended = recorded.ok("transcript", "--format", style, "-o", str(path))
         assert (ended.text, ended.message) == ("", "")

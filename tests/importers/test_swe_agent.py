@@ -21,10 +21,7 @@ TASK = [
     {"role": "system", "content": "Be good.", "agent": "main"},
     {"role": "user", "content": "Build it.", "agent": "main"},
 ]
-CONFIG = {
-    "agent": {"model": {"name": "gpt-4o"}},
-    "problem_statement": {"id": "issue-1"},
-}
+CONFIG = {"agent": {"model": {"name": "gpt-4o"}}, "problem_statement": {"id": "issue-1"}}
 TEXT = {"role": "assistant", "content": "Go.\n```\nmake\n```", "action": "make\n", "agent": "main"}
 FUNCTION = {"name": "open", "arguments": '{"path":"a"}'}
 NAMED = {

@@ -71,9 +71,7 @@ def test_a_session_without_messages_that_ask_for_calls_can_be_sent(
     assert json.loads(text) == export.request
 
 
-def test_each_call_stands_alone_where_nobody_knows_what_was_asked_together(
-    recorded: Store,
-) -> None:
+def test_each_call_stands_alone_where_nobody_knows_what_was_asked_together(recorded: Store) -> None:
     conversation = conversation_of(load_transcript(recorded.reader, "@last"))
     assert [message.role for message in conversation.messages] == [
         "system",
@@ -207,9 +205,7 @@ def test_payloads_are_printed_byte_for_byte(store: Store) -> None:
     assert list(write_payloads(load_transcript(store.reader, "@last"))) == []
 
 
-def test_a_compacted_result_is_in_the_report_and_refused_by_a_strict_export(
-    store: Store,
-) -> None:
+def test_a_compacted_result_is_in_the_report_and_refused_by_a_strict_export(store: Store) -> None:
     with store.open_session() as session:
         for number in range(3):
             call = ToolCall.of("Bash", {}, call_id=f"call_{number}")
@@ -361,17 +357,12 @@ def test_a_call_that_was_run_twice_is_not_taken_for_an_earlier_one_with_its_id(
     ]
 
 
-def test_a_call_whose_arguments_were_spelled_anew_is_the_one_with_its_id(
-    store: Store,
-) -> None:
+def test_a_call_whose_arguments_were_spelled_anew_is_the_one_with_its_id(store: Store) -> None:
     with store.open_session() as session:
         payload = {"id": "r", "choices": [asking("a", "f", '{ "k" : 0 }')]}
         record_response(session, "openai", payload)
         called(session, ToolCall.of("f", {"k": 0}, call_id="a"), "done")
-    assert ran(load_transcript(store.reader, "@last")) == [
-        ("f", '{ "k" : 0 }'),
-        ("result", "done"),
-    ]
+    assert ran(load_transcript(store.reader, "@last")) == [("f", '{ "k" : 0 }'), ("result", "done")]
 
 
 def test_calls_of_every_choice_have_ids_and_know_their_message(store: Store) -> None:

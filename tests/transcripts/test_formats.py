@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from tests.support.transcripts import (
-    SESSION,
-    TROUBLE,
-    call,
-    document,
-    message,
-    normal,
-    parsed,
-    top,
-)
+from tests.support.transcripts import SESSION, TROUBLE, call, document, message, normal, parsed, top
 
 from tooltrail.transcripts import FORMATS, Transcript
 

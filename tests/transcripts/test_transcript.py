@@ -3,11 +3,7 @@
 from tests.support.recording import run_command, run_tool, say
 
 from tooltrail.journal.ended_calls import EndedCall
-from tooltrail.records import (
-    CompleteOutput,
-    GenericOutput,
-    ToolCall,
-)
+from tooltrail.records import CompleteOutput, GenericOutput, ToolCall
 from tooltrail.store import Store
 from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts import Transcript, load_transcript, until

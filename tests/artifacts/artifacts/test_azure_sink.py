@@ -64,9 +64,7 @@ def sink(azure_container: str) -> ArtifactSink:
 
 
 def test_a_range_takes_one_request_and_one_from_the_end_two(
-    azure_server: ServerProcess,
-    azure_container: str,
-    monkeypatch: pytest.MonkeyPatch,
+    azure_server: ServerProcess, azure_container: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Proxy(azure_server.port).running() as proxy:
         for name, value in object_stores.azure_environment(proxy.url).items():

@@ -207,10 +207,7 @@ class TestCost:
         assert sink.requests == [(size - 64 * 1024, size), made.index.stored_span(12)]
 
     def test_requests_are_bounded(
-        self,
-        monkeypatch: pytest.MonkeyPatch,
-        sink: CountingSink,
-        reader: ArtifactReader,
+        self, monkeypatch: pytest.MonkeyPatch, sink: CountingSink, reader: ArtifactReader
     ) -> None:
         monkeypatch.setattr(frames_module, "REQUEST_BYTES", 5_000)
         assert b"".join(reader.iter_bytes()) == TEXT

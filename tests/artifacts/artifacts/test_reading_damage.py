@@ -9,19 +9,10 @@ from tests.support.sinks import Framed, archive_with, framed, put_raw, retold
 
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.artifacts import frame_index as index_module
-from tooltrail.artifacts._decoding import (
-    MAX_FRAME_SIZE,
-    FrameFacts,
-    decode_frame,
-    decode_unknown,
-)
+from tooltrail.artifacts._decoding import MAX_FRAME_SIZE, FrameFacts, decode_frame, decode_unknown
 from tooltrail.artifacts.codec import compress_frame
 from tooltrail.artifacts.frame_index import FrameIndex
-from tooltrail.records.errors import (
-    DamageError,
-    DigestMismatchError,
-    UnavailableError,
-)
+from tooltrail.records.errors import DamageError, DigestMismatchError, UnavailableError
 
 FRAME = 1_000
 PLAIN = b"".join(b"%d a line of some length\n" % n for n in range(400))

@@ -218,10 +218,7 @@ def test_an_upload_whose_part_fails_is_aborted_after_all_parts_have_ended(
 
 
 def test_an_upload_that_is_interrupted_is_aborted(
-    sink: ArtifactSink,
-    proxy: Proxy,
-    admin: S3Admin,
-    s3_bucket: str,
+    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str
 ) -> None:
     """A handler of a signal raises in the main thread, here when the second part arrives."""
 

@@ -79,9 +79,7 @@ def test_a_spooled_stream_becomes_an_artifact(parts: StoreParts, is_shown: bool)
         assert parts.rows(schema.invocations, "truncated", "output_size") == [(True, len(LONG))]
 
 
-def test_a_spooled_stream_is_projected_like_the_same_bytes_in_a_frame(
-    parts: StoreParts,
-) -> None:
+def test_a_spooled_stream_is_projected_like_the_same_bytes_in_a_frame(parts: StoreParts) -> None:
     session, one, two = next_id(), next_id(), next_id()
     data = LONG[:60_000]
     parts.ingest(started(session, one), ended(session, one, data))
@@ -92,9 +90,7 @@ def test_a_spooled_stream_is_projected_like_the_same_bytes_in_a_frame(
     assert_nothing_dangles(parts)
 
 
-def test_a_spooled_stream_that_is_shown_whole_is_a_body_and_no_artifact(
-    parts: StoreParts,
-) -> None:
+def test_a_spooled_stream_that_is_shown_whole_is_a_body_and_no_artifact(parts: StoreParts) -> None:
     session, call, data = next_id(), next_id(), b"a line\n" * 4_000
     parts.ingest(started(session, call), ended_spooled(parts, session, call, data))
     assert parts.rows(schema.artifacts, "digest") == []
@@ -105,9 +101,7 @@ def test_a_spooled_stream_that_is_shown_whole_is_a_body_and_no_artifact(
     assert_nothing_dangles(parts)
 
 
-def test_a_body_that_a_shown_result_names_as_an_artifact_is_published(
-    parts: StoreParts,
-) -> None:
+def test_a_body_that_a_shown_result_names_as_an_artifact_is_published(parts: StoreParts) -> None:
     session, call, hidden = next_id(), next_id(), b"a diff that the result only refers to"
     canonical = encode({**ENVELOPE, "result": {"artifacts": []}})
     diff = ArtifactFact(role="diff", digest=digest_of(hidden))
@@ -124,14 +118,7 @@ def test_while_the_sink_is_away_a_stream_waits_in_the_spool(parts: StoreParts) -
     assert done.pending_count == 1
     names = ("digest", "spooled", "role", "size", "line_count", "reason")
     assert parts.rows(schema.pending_artifacts, *names) == [
-        (
-            digest_of(LONG),
-            f"{call}/stdout.zst",
-            "stdout",
-            len(LONG),
-            20_000,
-            "the sink is away",
-        )
+        (digest_of(LONG), f"{call}/stdout.zst", "stdout", len(LONG), 20_000, "the sink is away")
     ]
     assert parts.rows(schema.invocations, "state") == [("success",)]
     assert folders(parts) == {str(call)}
@@ -178,9 +165,7 @@ def test_content_in_memory_waits_as_a_body(parts: StoreParts) -> None:
 
 
 @pytest.mark.both_engines
-def test_the_same_content_of_two_calls_waits_once_and_leaves_no_folder(
-    parts: StoreParts,
-) -> None:
+def test_the_same_content_of_two_calls_waits_once_and_leaves_no_folder(parts: StoreParts) -> None:
     session, calls = next_id(), [next_id() for _ in range(3)]
     parts.sink.is_away = True
     for call in calls:
@@ -202,10 +187,7 @@ def test_a_call_whose_spooled_stream_is_gone_is_rejected(parts: StoreParts) -> N
     (reason,) = parts.rejections()
     assert reason.startswith("stream stdout: ")
     assert reason.endswith("stdout.zst is missing")
-    assert parts.rows(schema.invocations, "id", "state") == [
-        (one, "started"),
-        (two, "success"),
-    ]
+    assert parts.rows(schema.invocations, "id", "state") == [(one, "started"), (two, "success")]
 
 
 @pytest.mark.parametrize("is_away", [False, True])
@@ -255,9 +237,7 @@ def test_a_path_that_leaves_the_spool_is_rejected(parts: StoreParts) -> None:
     assert "not a relative, normalised path" in parts.rejections()[0]
 
 
-def test_the_end_of_a_call_that_comes_twice_does_not_miss_its_spool(
-    parts: StoreParts,
-) -> None:
+def test_the_end_of_a_call_that_comes_twice_does_not_miss_its_spool(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
     end = ended_spooled(parts, session, call, LONG)
     parts.ingest(started(session, call), end)

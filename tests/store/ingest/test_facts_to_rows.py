@@ -12,12 +12,7 @@ from tests.support.store_parts import StoreParts
 from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import EMPTY, digest_of
-from tooltrail.records.facts import (
-    AgentLeg,
-    AgentOutcome,
-    Maintenance,
-    SessionClosed,
-)
+from tooltrail.records.facts import AgentLeg, AgentOutcome, Maintenance, SessionClosed
 
 pytestmark = pytest.mark.both_engines
 
@@ -67,9 +62,7 @@ def test_a_call_after_the_end_of_its_session_is_late(parts: StoreParts) -> None:
     ]
 
 
-def test_a_session_that_is_closed_twice_stays_as_it_was_closed_first(
-    parts: StoreParts,
-) -> None:
+def test_a_session_that_is_closed_twice_stays_as_it_was_closed_first(parts: StoreParts) -> None:
     session = next_id()
     parts.ingest(Entry(SessionClosed(session=session, at=moment(1), reason="one")))
     parts.ingest(Entry(SessionClosed(session=session, at=moment(2), reason="two")))
@@ -143,9 +136,7 @@ def test_the_legs_of_an_agent_run_are_kept(parts: StoreParts) -> None:
     assert parts.rows(schema.messages, "role") == [("agent_leg",), ("agent_outcome",)]
 
 
-def test_a_leg_whose_document_has_members_of_other_types_is_rejected(
-    parts: StoreParts,
-) -> None:
+def test_a_leg_whose_document_has_members_of_other_types_is_rejected(parts: StoreParts) -> None:
     good = json.loads(leg_document(next_id()))
     wrong = {
         "run_id": 5,

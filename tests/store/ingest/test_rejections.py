@@ -118,9 +118,7 @@ def test_a_session_that_another_machine_opened_late_is_compared_with_that_fact(
     assert (1, 2, 1) in parts.rows(schema.sessions, *names)
 
 
-def test_a_call_that_another_machine_ended_is_compared_with_that_fact(
-    parts: StoreParts,
-) -> None:
+def test_a_call_that_another_machine_ended_is_compared_with_that_fact(parts: StoreParts) -> None:
     session, call, elsewhere = next_id(), next_id(), parts.other_journal()
     parts.ingest(started(session, call), message(session))
     assert elsewhere.ingest(ended(session, call)).rejected_count == 0

@@ -55,10 +55,7 @@ def test_the_official_client_goes_round_with_three_lines(store: Store) -> None:
     transcript = load_transcript(store.reader, "@last")
     export = export_transcript(transcript, "openai")
     assert export.report.changes == ()
-    assert export.request["messages"] == [
-        *sent,
-        {"role": "assistant", "content": "3"},
-    ]
+    assert export.request["messages"] == [*sent, {"role": "assistant", "content": "3"}]
     conversation = conversation_of(transcript)
     assert [len(message.calls) for message in conversation.messages] == [0, 2, 0, 0]
 
@@ -169,10 +166,7 @@ def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: Store) -> 
         provider.will_stream(events)
         with anthropic.Anthropic(base_url=provider.url, api_key="x", max_retries=0) as client:
             raw = client.messages.create(
-                model="m",
-                max_tokens=9,
-                messages=[{"role": "user", "content": "add"}],
-                stream=True,
+                model="m", max_tokens=9, messages=[{"role": "user", "content": "add"}], stream=True
             )
             stream = RecordedStream(session, "anthropic", raw)
             kinds = [event.type for event in stream]

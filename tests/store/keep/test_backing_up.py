@@ -142,9 +142,7 @@ def test_a_backup_says_how_far_it_is(store: Store, tmp_path: Path) -> None:
     fill(store, 9 * MIB)
     told: list[tuple[int, int]] = []
     made = back_up_store(
-        path_of(store),
-        tmp_path / "copy.db",
-        on_progress=lambda done, of: told.append((done, of)),
+        path_of(store), tmp_path / "copy.db", on_progress=lambda done, of: told.append((done, of))
     )
     assert len(told) > 2
     assert told == sorted(told)

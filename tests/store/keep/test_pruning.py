@@ -25,12 +25,7 @@ from tests.support.keeping import (
 )
 from tests.support.killing import count_moments, run_and_kill
 
-from tooltrail.records import (
-    InvalidRecordError,
-    PathEscapeError,
-    TooltrailError,
-    UnavailableError,
-)
+from tooltrail.records import InvalidRecordError, PathEscapeError, TooltrailError, UnavailableError
 from tooltrail.store.keep.maintenance import Amount, with_references
 from tooltrail.store.keep.pruning import plan_pruning, prune
 from tooltrail.store.locking import ingest_lock

@@ -302,10 +302,7 @@ def test_a_filter_that_can_fit_nothing_is_refused(filled: Filled) -> None:
         InvocationFilter(outcomes=("sucess",))
     with pytest.raises(InvalidRecordError, match="filter tools takes a tuple"):
         InvocationFilter(tools="Bash")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    for where in (
-        InvocationFilter(min_size=1 << 70),
-        InvocationFilter(exit_statuses=(1, 1 << 70)),
-    ):
+    for where in (InvocationFilter(min_size=1 << 70), InvocationFilter(exit_statuses=(1, 1 << 70))):
         with pytest.raises(InvalidRecordError):
             filled.reader.invocations(where)
 

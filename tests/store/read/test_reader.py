@@ -19,12 +19,7 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.records.fact_spelling import shown_json
-from tooltrail.records.facts import (
-    ArtifactFact,
-    OmissionFact,
-    SessionClosed,
-    Shown,
-)
+from tooltrail.records.facts import ArtifactFact, OmissionFact, SessionClosed, Shown
 from tooltrail.store.views import InvocationDetail, InvocationView
 
 pytestmark = pytest.mark.both_engines
@@ -138,9 +133,7 @@ def test_texts_that_no_database_holds_come_back_byte_for_byte(parts: StoreParts)
     assert texts[2].canonical_json == canonical.decode()
 
 
-def test_a_stream_in_the_receipt_is_restored_there_and_in_the_canonical(
-    parts: StoreParts,
-) -> None:
+def test_a_stream_in_the_receipt_is_restored_there_and_in_the_canonical(parts: StoreParts) -> None:
     content = b"a stream of some length, twice: " * 3
     canonical = canonical_json.encode({"result": {"stdout": content.decode()}})
     receipt = b"before \xc3\xa4 " + content + b" behind"
@@ -164,8 +157,7 @@ def test_a_captured_stream_is_an_artifact_with_an_owner(parts: StoreParts) -> No
         stage="projection", field="stdout", unit="bytes", before=9, after=4, reason="too long"
     )
     shown = made.shown.replaced(
-        omissions=(omission,),
-        artifacts=(ArtifactFact(role="stdout", digest=digest),),
+        omissions=(omission,), artifacts=(ArtifactFact(role="stdout", digest=digest),)
     )
     made.capture(parts, LOG, shown=shown)
     parts.ingest(*made.entries(), *call(other, 2, receipt=b"r").entries())

@@ -160,11 +160,7 @@ def test_only_calls_that_match_count(parts: StoreParts) -> None:
         (InvocationFilter(sessions=(A, C)), "session", (A, C)),
         (InvocationFilter(agents=("helper",)), "agent", ("helper",)),
         (InvocationFilter(outcomes=("exit", "denied")), "outcome", ("exit", "denied")),
-        (
-            InvocationFilter(since=since, until=until),
-            "day",
-            (date(2026, 1, 3), date(2026, 1, 4)),
-        ),
+        (InvocationFilter(since=since, until=until), "day", (date(2026, 1, 3), date(2026, 1, 4))),
         (InvocationFilter(tools=("nothing",)), "tool", ()),
     ]
     for where, name, values in some:
