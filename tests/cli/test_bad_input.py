@@ -251,7 +251,6 @@ READS_ALL = (
     *("artifact cat {path}", "artifact tail {path}", "artifact verify {path}", "artifact verify"),
     *("show --surface complete", "show --stream stdout"),
 )
-READS_SOME = ("artifact head {path}", "show")
 
 
 def big_artifact(cli: Cli) -> tuple[str, Path]:

@@ -12,7 +12,7 @@ from tooltrail.importers import Imported, Importer
 from tooltrail.importers.events import list_of, object_of
 from tooltrail.records import Message
 from tooltrail.redaction import default_rules
-from tooltrail.store import InvocationDetail, MessageView, Reader, SessionView, open_store
+from tooltrail.store import InvocationDetail, MessageView, Reader, open_store
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
@@ -62,11 +62,13 @@ def receipt_of(call: InvocationDetail) -> str | None:
     return None if call.receipt is None else call.receipt.text
 
 
-def child_and_parent(folder: Path) -> tuple[SessionView, SessionView]:
-    """The only sub-agent's session in a store, and the only other one."""
+def tools_of_child_and_parent(folder: Path) -> tuple[str, str]:
+    """The only tool in the only session of a sub-agent, and in the session that started it."""
     with opened(folder) as reader:
         child, parent = sorted(reader.sessions(), key=lambda one: one.parent_id is None)
-    return child, parent
+        tools = {call.summary.session_id: call.summary.tool_name for call in calls_in(reader)}
+    assert (child.parent_id, len(tools)) == (parent.id, 2)
+    return tools[child.id], tools[parent.id]
 
 
 def said_in(folder: Path) -> list[tuple[str, str]]:

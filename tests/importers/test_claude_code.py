@@ -20,6 +20,7 @@ from tests.importers.sources import (
     output_of,
     receipt_of,
     stream_of,
+    tools_of_child_and_parent,
     write_lines,
 )
 
@@ -142,11 +143,7 @@ def test_a_sub_agent_is_a_session_of_its_own(tmp_path: Path) -> None:
         },
     ]
     import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        child, parent = sorted(reader.sessions(), key=lambda one: one.parent_id is None)
-        names = {call.summary.session_id: call.summary.tool_name for call in calls_in(reader)}
-    assert child.parent_id == parent.id
-    assert names == {parent.id: "Task", child.id: "Bash"}
+    assert tools_of_child_and_parent(tmp_path) == ("Bash", "Task")
 
 
 def test_unknown_lines_and_blocks_are_kept_verbatim(tmp_path: Path) -> None:
