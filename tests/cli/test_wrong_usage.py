@@ -55,6 +55,8 @@ WRONG = {
     "tail abcd -n +5": "'+5' is not a line count; see cat --lines for a range",
     "head abcd -n -1": "'-n'",
     "tail abcd -n x": "'-n'",
+    "artifact grep -A -1 a abcd": "'-A'",
+    "artifact grep -A x a abcd": "'-A'",
     "transcript --format html": "'--format'",
     "transcript --compact 0": "'--compact'",
     "transcript --compact -1": "'--compact'",
