@@ -110,21 +110,8 @@ def test_a_mistake_is_shown_at_its_place(text: str, at: int, words: str) -> None
 
 
 PIECES = (
-    "tool",
-    "args.x",
-    "=",
-    "~",
-    "in",
-    "is",
-    "not",
-    "null",
-    "and",
-    "(",
-    ")",
-    ",",
-    "a",
-    "'",
-    '"',
+    *("tool", "args.x", "=", "~", "in", "is", "not", "null"),
+    *("and", "(", ")", ",", "a", "'", '"'),
 )
 
 

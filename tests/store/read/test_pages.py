@@ -25,14 +25,8 @@ from tooltrail.store.read import pages
 from tooltrail.store.read.reader import Reader
 
 STATES: tuple[InvocationState, ...] = (
-    "started",
-    "success",
-    "success",
-    "success",
-    "error",
-    "interrupted",
-    "denied",
-    "cancelled",
+    *("started", "success", "success", "success"),
+    *("error", "interrupted", "denied", "cancelled"),
 )
 TOOLS = (("bash", "command"), ("cat", "command"), ("lookup", "generic"))
 KINDS = ("tool_timed_out", "not_found")
