@@ -30,10 +30,10 @@ def two(cli: Cli, before: bytes, after: bytes, **more: Any) -> tuple[str, str]:
         return record(session, before), record(session, after, **more)
 
 
-def a_call(cli: Cli, *streams: bytes) -> tuple[str, str]:
+def a_call(cli: Cli, out: bytes, err: bytes = b"") -> tuple[str, str]:
     """The name of a new call, and what the model saw of it."""
     with cli.open() as store, store.open_session() as session:
-        name = record(session, *streams)
+        name = record(session, out, err)
         receipt = store.reader.invocation(name).receipt
     assert receipt is not None
     return name, receipt.text

@@ -44,7 +44,8 @@ def test_a_command_has_all_three_surfaces(tmp_path: Path) -> None:
         assert stream_of(reader, call, "stderr") == b"err\n"
         (session,) = reader.sessions()
     assert call.arguments == b'{"command":"make","description":"Build"}'
-    assert (receipt_of(call), call.receipt.renderer_name) == ("out\nerr", "seen")
+    assert call.receipt is not None
+    assert (call.receipt.text, call.receipt.renderer_name) == ("out\nerr", "seen")
     assert '"preview":"make"' in (call.canonical_json or "")
     assert call.summary.exit_status is None  # Claude Code does not say
     assert call.not_recorded == ()

@@ -3,6 +3,7 @@
 import io
 import random
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -165,9 +166,8 @@ class TestCost:
         reader: ArtifactReader,
         text: tuple[CountingSink, Framed],
     ) -> None:
-        read = {1: lambda: reader.head(10), 9_901: lambda: reader.tail(100)}.get(
-            first, lambda: reader.read_lines(first, last)
-        )
+        ends = {1: partial(reader.head, 10), 9_901: partial(reader.tail, 100)}
+        read = ends.get(first, partial(reader.read_lines, first, last))
         assert read() == b"".join(LINES[first - 1 : last])
         begin, end = (len(b"".join(LINES[:n])) for n in (first - 1, last))
         # From the newline before the first line to the newline of the last.

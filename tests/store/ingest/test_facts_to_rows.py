@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -74,7 +75,7 @@ def test_a_message_keeps_its_text_document_and_payload(parts: StoreParts) -> Non
     session, name = next_id(), next_id()
     bodies = [b"text \xf0\x9f\x90\xa2", b'{"role":"user"}', b"\xff raw"]
     text, document, payload = bodies
-    more = {"document": document, "payload": payload, "wire_format": "anthropic"}
+    more: dict[str, Any] = {"document": document, "payload": payload, "wire_format": "anthropic"}
     parts.ingest(message(session, text, id=name, **more))
     row = parts.rows(
         schema.messages, "id", "seq", "role", "text", "document", "payload", "wire_format"

@@ -1,5 +1,7 @@
 """Every view is compared with the facts that were recorded."""
 
+from typing import Any
+
 import pytest
 from tests.support.call_facts import message, moment, offered, opened
 from tests.support.recorded_calls import Call, call, entries_of
@@ -272,7 +274,7 @@ def test_a_conversation_has_every_entry_in_its_order(parts: StoreParts) -> None:
     session = new_id()
     payload, document = b'{"raw": 1}', canonical_json.encode({"role": "user"})
     said, answered = new_id(), new_id()
-    more = {"document": document, "payload": payload, "wire_format": "openai.chat"}
+    more: dict[str, Any] = {"document": document, "payload": payload, "wire_format": "openai.chat"}
     slow = call(session, 2, receipt=b"slow", start={"message": said, "position": 3})
     quick = call(session, 3, receipt=b"quick")
     assert slow.ended is not None
