@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from tests.support.agents.scripted_provider import (
 )
 from tests.support.agents.spelled_answers import Call, asks, says
 from tests.support.cli import PROGRAM, Cli
+from tests.support.waiting import until
 
 from tooltrail.agents import load_agent
 from tooltrail.store import iter_legs
@@ -44,8 +44,12 @@ def provider() -> Iterator[ScriptedProvider]:
 
 def run(cli: Cli, provider: ScriptedProvider, *script: Step, more: tuple[str, ...] = ()) -> Any:
     provider.script[:] = script
-    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
-    return cli.run("agents", "run", REVIEWER, "--task", "Look.", *url, *more)
+    return cli.run("agents", "run", REVIEWER, "--task", "Look.", *at(provider), *more)
+
+
+def at(provider: ScriptedProvider) -> tuple[str, ...]:
+    """The options that name a provider."""
+    return ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
 
 
 def test_a_file_name_drives_no_terminal_and_begins_no_line(cli: Cli) -> None:
@@ -83,12 +87,7 @@ def test_problems_are_told_with_file_and_line_and_the_exit_says_so(
     assert [row.split()[-1] for row in ended.lines[1:]] == ["problem", "ok"]
     records = cli.run("agents", "check", str(tmp_path), "--json").records
     assert records[0]["problems"] == [
-        {
-            "line": 4,
-            "column": 10,
-            "place": "limits.maxStep",
-            "message": message,
-        }
+        {"line": 4, "column": 10, "place": "limits.maxStep", "message": message}
     ]
     (tmp_path / "empty").mkdir()
     assert cli.run("agents", "check", str(tmp_path / "empty")).code == 3
@@ -142,8 +141,7 @@ def test_a_run_without_a_result_is_incomplete(made: Cli, provider: ScriptedProvi
 
 def test_the_task_may_come_from_standard_input(made: Cli, provider: ScriptedProvider) -> None:
     provider.script[:] = [SUBMITS]
-    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
-    command = (*PROGRAM, "agents", "run", REVIEWER, "--task", "-", *url)
+    command = (*PROGRAM, "agents", "run", REVIEWER, "--task", "-", *at(provider))
     ended = subprocess.run(
         command,
         input=b"Look at \xc3\xa4.",
@@ -179,8 +177,7 @@ def test_what_cannot_run_says_why(
 def test_tools_that_write_and_run_commands_are_to_be_allowed(
     made: Cli, provider: ScriptedProvider
 ) -> None:
-    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--task", "x")
-    ended = made.run("agents", "run", str(EXAMPLES / "tester"), *url)
+    ended = made.run("agents", "run", str(EXAMPLES / "tester"), "--task", "x", *at(provider))
     assert ended.code == 2
     assert "names missing tools: ['fs:write', 'fs:edit', 'shell:run']" in ended.message
 
@@ -190,12 +187,11 @@ def test_a_signal_cancels_a_run_and_the_record_says_so(
     made: Cli, provider: ScriptedProvider, number: signal.Signals
 ) -> None:
     provider.script[:] = [Delivery(SUBMITS, "hangs")]
-    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
-    command = (*PROGRAM, "agents", "run", REVIEWER, "--task", "x", *url)
+    command = (*PROGRAM, "agents", "run", REVIEWER, "--task", "x", *at(provider))
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=made.full_environment
     ) as process:
-        wait_for(lambda: bool(provider.requests))
+        until(lambda: bool(provider.requests))
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
@@ -211,13 +207,21 @@ def test_a_run_that_is_killed_is_repaired_and_counted_as_lost(
 ) -> None:
     slow = asks(Call("shell_run", {"command": "echo $$ > pid; sleep 60"}, "c1"))
     provider.script[:] = [slow]
-    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
     allowed = ("--root", str(tmp_path), "--allow-writes", "--allow-commands")
-    command = (*PROGRAM, "agents", "run", str(EXAMPLES / "tester"), "--task", "x", *url, *allowed)
+    command = (
+        *PROGRAM,
+        "agents",
+        "run",
+        str(EXAMPLES / "tester"),
+        "--task",
+        "x",
+        *at(provider),
+        *allowed,
+    )
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=made.full_environment
     ) as process:
-        wait_for(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
+        until(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
         process.kill()
         process.wait(60)
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
@@ -231,13 +235,6 @@ def test_a_run_that_is_killed_is_repaired_and_counted_as_lost(
     # Its time is not over, so that nobody can tell yet.
     assert (whole["count"], whole["open_count"], whole["success_count"]) == (1, 1, 0)
     assert made.run("verify").code == 0
-
-
-def wait_for(is_so: Any) -> None:
-    end = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_statistics_are_one_command(made: Cli, provider: ScriptedProvider) -> None:
@@ -318,8 +315,7 @@ def test_an_agent_without_a_schema_prints_its_text(
 ) -> None:
     (tmp_path / "agent.yml").write_text(HEAD)
     provider.script[:] = [says("It is 3.")]
-    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
-    ended = made.run("agents", "run", str(tmp_path), "--task", "x", *url)
+    ended = made.run("agents", "run", str(tmp_path), "--task", "x", *at(provider))
     assert (ended.code, ended.text) == (0, "It is 3.\n")
     assert "says: It is 3." in ended.message
     header, whole, _ = made.ok("agents", "stats").lines

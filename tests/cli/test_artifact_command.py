@@ -23,20 +23,6 @@ def store_artifact(cli: Cli, data: bytes) -> str:
     return artifact.path
 
 
-def test_pages_of_artifacts_put_together_are_the_whole_list(cli: Cli) -> None:
-    paths = sorted(store_artifact(cli, TEXT + b"%d" % number) for number in range(5))
-    found: list[str] = []
-    cursor: tuple[str, ...] = ()
-    while True:
-        ended = cli.ok("artifact", "ls", "-n", "2", "--fields", "path", *cursor)
-        found += [record["path"] for record in ended.records]
-        if not ended.message:
-            break
-        assert ended.message == f"2 listed; --cursor {found[-1]} for the next\n"
-        cursor = ("--cursor", found[-1])
-    assert found == paths == [r["path"] for r in cli.ok("artifact", "ls", "--json").records]
-
-
 def test_ls_lists_what_the_store_refers_to(cli: Cli) -> None:
     path = store_artifact(cli, TEXT)
     header, row = cli.ok("artifact", "ls", "--utc").lines

@@ -128,7 +128,8 @@ def trail(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     else:
         pytest.skip("the shared corpus is not beside the repository")
     cli = Cli(str(folder / "trail.db"), {"TZ": "UTC"})
-    assert cli.run("import", str(sessions)).code in (0, 4)
+    agents = [str(sessions / one) for one in ("claude_code", "codex", "opencode")]
+    assert cli.run("import", *(agents if sessions == CORPUS else [str(sessions)])).code in (0, 4)
     with cli.open() as store, store.open_session(agent="builder") as session:
         for version in ("builds", "builds and tests"):
             session.offer_tools([ToolDefinition(name="build", description=version)])

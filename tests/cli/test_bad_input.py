@@ -21,18 +21,8 @@ from tooltrail.store import open_store
 from tooltrail.store.engines.sqlite_library import sqlite3
 
 READING = (
-    "log",
-    "log --json",
-    "status",
-    "show",
-    "transcript",
-    "session ls",
-    "artifact ls",
-    "artifact verify",
-    "artifact cat abcdef",
-    "db check",
-    "verify",
-    "show --rerender",
+    *("log", "log --json", "status", "show", "transcript", "session ls", "artifact ls"),
+    *("artifact verify", "artifact cat abcdef", "db check", "verify", "show --rerender"),
     "transcript --compact 1000",
 )
 ALL = (*READING, "session close @last", "db current", "db upgrade")
@@ -215,11 +205,6 @@ def test_an_unknown_name_is_not_found(recorded: Cli) -> None:
         assert command.split()[-1] in sentence or "no invocation" in sentence
 
 
-def test_an_empty_store_has_no_last_invocation_and_no_last_session(cli: Cli) -> None:
-    assert refused(cli, "show", 3) == "the store has no invocation"
-    assert refused(cli, "transcript", 3) == "the store has no session yet"
-
-
 def test_an_ambiguous_name_lists_what_it_fits(recorded: Cli) -> None:
     ids = [row["id"] for row in recorded.ok("log", "--json").records]
     prefix = ids[0][:6]  # of the time, which has these digits for hours
@@ -263,14 +248,9 @@ def test_a_path_that_leaves_the_artifacts_is_refused(recorded: Cli, verb: str) -
 # Damaged artifacts
 
 READS_ALL = (
-    "artifact cat {path}",
-    "artifact tail {path}",
-    "artifact verify {path}",
-    "artifact verify",
-    "show --surface complete",
-    "show --stream stdout",
+    *("artifact cat {path}", "artifact tail {path}", "artifact verify {path}", "artifact verify"),
+    *("show --surface complete", "show --stream stdout"),
 )
-READS_SOME = ("artifact head {path}", "show")
 
 
 def big_artifact(cli: Cli) -> tuple[str, Path]:
@@ -317,17 +297,6 @@ def test_a_cut_index_is_damage_and_the_whole_can_still_be_read(recorded: Cli) ->
         assert ended.code == 1
         assert path in damage_of(ended)
     assert recorded.ok("artifact", "cat", path).stdout == BIG
-
-
-def test_an_altered_beginning_is_found_by_what_reads_only_the_beginning(recorded: Cli) -> None:
-    path, stored = big_artifact(recorded)
-    data = stored.read_bytes()
-    stored.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
-    for command in READS_SOME:
-        ended = recorded.run(*command.format(path=path).split())
-        assert ended.code == 1, command
-        assert path in ended.sentence
-        assert command == "show" or BIG[:20] not in ended.stdout  # show has it in the receipt
 
 
 def test_verify_names_exactly_what_is_damaged_and_what_is_missing(cli: Cli) -> None:

@@ -3,7 +3,6 @@
 import csv
 import fcntl
 import io
-import json
 import os
 import re
 import signal
@@ -105,36 +104,6 @@ def print_views(views: list[View], style: str, fields: str | None) -> bool:
     )
 
 
-def test_json_is_one_array_and_each_element_has_its_schema_version() -> None:
-    text = printed(lambda: print_views([ONE, TWO], "json", None))
-    assert json.loads(text) == [
-        {
-            "schema_version": 1,
-            "id": "00000000-0000-0000-0000-000000000001",
-            "at": "2026-01-02T03:04:05+00:00",
-            "text": 'a "b", c',
-            "count": 7,
-        },
-        {
-            "schema_version": 1,
-            "id": "00000000-0000-0000-0000-000000000002",
-            "at": None,
-            "text": "line\nend \ud800 ✓",
-            "count": None,
-        },
-    ]
-    assert printed(lambda: print_views([], "json", None)) == "[]\n"
-
-
-def test_ndjson_is_one_object_a_line() -> None:
-    text = printed(lambda: print_views([ONE, TWO], "ndjson", "count,text"))
-    assert [json.loads(line) for line in text.splitlines()] == [
-        {"count": 7, "text": 'a "b", c'},
-        {"count": None, "text": "line\nend \ud800 ✓"},
-    ]
-    assert printed(lambda: print_views([], "ndjson", None)) == ""
-
-
 def test_csv_has_a_header_also_when_there_is_nothing() -> None:
     text = printed(lambda: print_views([ONE, TWO], "csv", None))
     rows = list(csv.reader(io.StringIO(text)))
@@ -146,21 +115,10 @@ def test_csv_has_a_header_also_when_there_is_nothing() -> None:
     assert everything == "schema_version,id,at,text,count\n"
 
 
-@pytest.mark.parametrize("views", [[], [ONE]])
-def test_a_field_that_there_is_not_is_wrong_usage_also_when_there_is_nothing(
-    views: list[View],
-) -> None:
-    with pytest.raises(click.UsageError, match="unknown field nope, ; there are id, at, text, c"):
-        print_views(views, "json", "id,nope,")
-
-
 def test_control_characters_in_a_cell_do_nothing() -> None:
     wild = "a\x1b[2Kb\rc\nd\te\0f\x9bg\u202eh\ud800"
     text = printed(lambda: print_table(("A", "B"), [(wild, "[bold]:smile:")]))
-    assert text.splitlines() == [
-        "A                    B",
-        "a�[2Kb�c�d�e�f�g�h�  [bold]:smile:",
-    ]
+    assert text.splitlines() == ["A                    B", "a�[2Kb�c�d�e�f�g�h�  [bold]:smile:"]
 
 
 def test_wide_characters_take_the_room_that_they_take() -> None:
@@ -372,22 +330,13 @@ def test_ctrl_c_ends_a_command_as_it_ends_any_other(cli: Cli) -> None:
 def test_a_command_in_the_background_goes_on_ignoring_ctrl_c(cli: Cli) -> None:
     line = 'trap "" INT; kill -INT $$; exec "$0" -m tooltrail.cli exec -- sh -c "kill -INT $$"'
     done = subprocess.run(
-        ["sh", "-c", line, sys.executable],
-        env=cli.full_environment,
-        check=False,
-        timeout=60,
+        ["sh", "-c", line, sys.executable], env=cli.full_environment, check=False, timeout=60
     )
     assert done.returncode == 0
 
 
 def test_no_text_in_csv_is_a_formula(cli: Cli) -> None:
-    for formula in (
-        "=1+1",
-        "+1",
-        "-1",
-        "@SUM(A1)",
-        "\t=1",
-    ):
+    for formula in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1"):
         cli.ok("session", "open", "--title", formula)
         table = cli.ok("session", "ls", "--csv", "--fields", "invocation_count,title").text
         assert [*csv.reader(table.splitlines())][1] == ["0", f"'{formula}"]
@@ -404,7 +353,7 @@ def test_recorded_bytes_drive_no_terminal_unless_raw_is_given(cli: Cli) -> None:
     ):
         seen = on_a_terminal(cli, *arguments, columns=80)
         assert seen == "\ufffd]52;c;aGk=\ufffd \ufffd\tok \\xff\n"
-        assert cli.program(*arguments).stdout == wild
+        assert cli.ok(*arguments).stdout == wild
     for style in ("--json", "--ndjson", "--csv"):
         seen = on_a_terminal(cli, "search", "ok", style, columns=80)
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", seen)

@@ -44,11 +44,7 @@ def test_check_of_a_sound_store_finds_nothing(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [
-        ("trigger", "bodies_no_delete"),
-        ("table", "tombstones"),
-        ("table", "store_info"),
-    ],
+    [("trigger", "bodies_no_delete"), ("table", "tombstones"), ("table", "store_info")],
 )
 def test_check_names_what_is_missing(cli: Cli, kind: str, name: str) -> None:
     problem = f"{'append-only ' if kind == 'trigger' else ''}{kind} {name} is missing"
@@ -116,10 +112,9 @@ def test_backup_tells_a_program_the_same(cli: Cli, tmp_path: Path) -> None:
         }
 
 
-def test_backup_overwrites_nothing_and_needs_a_name(cli: Cli, tmp_path: Path) -> None:
+def test_backup_overwrites_nothing(cli: Cli, tmp_path: Path) -> None:
     there = tmp_path / "mine"
     there.write_bytes(b"mine")
     ended = cli.run("db", "backup", str(there))
     assert (ended.code, ended.sentence) == (2, f"{there} is there already; nothing was overwritten")
     assert there.read_bytes() == b"mine"
-    assert cli.run("db", "backup", "").usage_error == "TARGET is empty; name a file"

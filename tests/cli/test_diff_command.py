@@ -1,12 +1,11 @@
 """What differs between two calls, between two sessions, and between a call and its receipt."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.importers.sources import claude_call, claude_result
+from tests.importers.sources import claude_call, claude_result, write_lines
 from tests.support.altering import alter
 from tests.support.cli import Cli, Ended, on_a_terminal
 from tests.support.recording import captured, fail_tool, run_command, run_tool
@@ -29,6 +28,29 @@ def record(
 def two(cli: Cli, before: bytes, after: bytes, **more: Any) -> tuple[str, str]:
     with cli.open() as store, store.open_session() as session:
         return record(session, before), record(session, after, **more)
+
+
+def a_call(cli: Cli, out: bytes, err: bytes = b"") -> tuple[str, str]:
+    """The name of a new call, and what the model saw of it."""
+    with cli.open() as store, store.open_session() as session:
+        name = record(session, out, err)
+        receipt = store.reader.invocation(name).receipt
+    assert receipt is not None
+    return name, receipt.text
+
+
+def parts_of(cli: Cli, name: str) -> list[dict[str, Any]]:
+    """The parts of stdout."""
+    (found,) = differs(cli, "--surfaces", name, "--json").records
+    return found["streams"][0]["parts"]  # type: ignore[no-any-return]
+
+
+def imported(cli: Cli, stdout: str, seen: str) -> None:
+    """Import a call, of whose output the model saw another text."""
+    returned = {"stdout": stdout, "stderr": "", "interrupted": False}
+    call = claude_call(1, "toolu_1", "Bash", {"command": "seq"})
+    lines = [call, claude_result(2, "toolu_1", seen, returned)]
+    cli.ok("import", str(write_lines(cli.folder.parent / "session.jsonl", lines)))
 
 
 def differs(cli: Cli, *arguments: str) -> Ended:
@@ -196,8 +218,7 @@ def test_what_is_not_recorded_is_not_equal(cli: Cli, tmp_path: Path) -> None:
         lines = [("session_meta", head), ("response_item", call), ("response_item", output)]
         at = {"timestamp": "2026-01-02T03:04:05Z"}
         entries = [{**at, "type": kind, "payload": payload} for kind, payload in lines]
-        file.write_text("".join(f"{json.dumps(one)}\n" for one in entries))
-        cli.ok("import", str(file))
+        cli.ok("import", str(write_lines(file, entries)))
     ended = cli.run("diff", "@last", "--same-args")
     assert ended.code == 4
     assert ended.lines[2] == "same   tool, arguments, outcome, receipt"
@@ -314,47 +335,22 @@ def test_a_damaged_call_equals_no_call_and_hides_no_other(cli: Cli) -> None:
     assert "receipt is not the text that was recorded" in ended.sentence
 
 
-def test_a_comparison_needs_two_sides(cli: Cli) -> None:
-    for arguments in (
-        "@last",
-        "@last @last @last",
-        "@last @last --same-args",
-        "@last --same-args --surfaces",
-        "@last --same-args --session",
-    ):
-        ended = cli.run("diff", *arguments.split())
-        assert ended.code == 2
-        assert ended.usage_error == "name A and B, or only A with one of --same-args and --surfaces"
-
-
-def test_brief_and_surfaces_exclude_each_other(cli: Cli) -> None:
-    ended = cli.run("diff", "--brief", "--surfaces", "@last")
-    assert (ended.code, ended.usage_error) == (2, "--brief cannot be combined with --surfaces")
-
-
-def shown_in(receipt: str, data: bytes, part: dict[str, Any]) -> bool:
-    return data[part["start"] : part["stop"]].decode() in receipt
-
-
 def test_surfaces_say_which_bytes_and_lines_were_cut_at_which_stage(cli: Cli) -> None:
-    with cli.open() as store, store.open_session() as session:
-        name = record(session, OUT, b"oops\n")
-        receipt = store.reader.invocation(name).receipt
-    assert receipt is not None
+    name, receipt = a_call(cli, OUT, b"oops\n")
     (found,) = differs(cli, "--surfaces", name, "--json").records
     stdout, stderr = found["streams"]
     first, cut, last = stdout["parts"]
     assert [part["state"] for part in (first, cut, last)] == ["shown", "cut", "shown"]
     assert (cut["stage"], cut["reason"]) == ("projection", "preview budget")
-    assert shown_in(receipt.text, OUT, first)
-    assert shown_in(receipt.text, OUT, last)
+    for part in (first, last):
+        assert OUT[part["start"] : part["stop"]].decode() in receipt
     # The parts are all of the stream, and the counts of lines are those of the bytes.
     assert first["start"] == 0
     assert (first["stop"], cut["stop"], last["stop"]) == (cut["start"], last["start"], len(OUT))
     for part in (first, cut, last):
         assert part["first_line"] == OUT.count(b"\n", 0, part["start"]) + 1
         assert part["last_line"] == OUT.count(b"\n", 0, part["stop"] - 1) + 1
-    assert f"{cut['last_line'] - cut['first_line'] + 1:,} lines, " in receipt.text
+    assert f"{cut['last_line'] - cut['first_line'] + 1:,} lines, " in receipt
     assert [part["state"] for part in stderr["parts"]] == ["shown"]
     text = differs(cli, "--surfaces", name).text
     assert text.startswith("the model did not see all: receipt of ")
@@ -369,16 +365,11 @@ def test_surfaces_say_which_bytes_and_lines_were_cut_at_which_stage(cli: Cli) ->
     "data", [b"x" * 90_000, "é\n".encode() * 40_000, b"\xff" + b"a line\n" * 9_000 + b"end"]
 )
 def test_the_cut_is_exact_in_long_lines_and_in_any_encoding(cli: Cli, data: bytes) -> None:
-    with cli.open() as store, store.open_session() as session:
-        name = record(session, data)
-        receipt = store.reader.invocation(name).receipt
-    assert receipt is not None
-    (found,) = differs(cli, "--surfaces", name, "--json").records
-    first, cut, last = found["streams"][0]["parts"]
-    before, behind = data[: cut["start"]], data[cut["stop"] :]
-    assert before.decode("utf-8", "backslashreplace") in receipt.text
-    assert behind.decode("utf-8", "backslashreplace") in receipt.text
-    assert f" {cut['stop'] - cut['start']:,} bytes omitted" in receipt.text
+    name, receipt = a_call(cli, data)
+    first, cut, last = parts_of(cli, name)
+    for shown in (data[: cut["start"]], data[cut["stop"] :]):
+        assert shown.decode("utf-8", "backslashreplace") in receipt
+    assert f" {cut['stop'] - cut['start']:,} bytes omitted" in receipt
     for part in (first, cut, last):
         assert part["first_line"] == data.count(b"\n", 0, part["start"]) + 1
         assert part["last_line"] == data.count(b"\n", 0, part["stop"] - 1) + 1
@@ -390,15 +381,9 @@ def test_a_marker_that_a_tool_prints_says_nothing(cli: Cli) -> None:
         marks = [f"[output truncated: showing first {n} and last 9 {rest}" for n in (1, 99999, ",")]
         return b"\n".join([b"first", *(mark.encode() for mark in marks), OUT])
 
-    with cli.open() as store, store.open_session() as session:
-        name = record(session, output("12,345 bytes"))
-        receipt = store.reader.invocation(name).receipt
-        assert receipt is not None
-        real = re.findall(r", ([\d,]+ bytes) omitted; full", receipt.text)[-1]
-        assert len(real) == len("12,345 bytes") + 1
-        name = record(session, output(real))
-    (found,) = differs(cli, "--surfaces", name, "--json").records
-    first, cut, last = found["streams"][0]["parts"]
+    real = re.findall(r", ([\d,]+ bytes) omitted; full", a_call(cli, output("12,345 bytes"))[1])[-1]
+    assert len(real) == len("12,345 bytes") + 1
+    first, cut, last = parts_of(cli, a_call(cli, output(real))[0])
     assert first["stop"] > 1_000
     assert last["stop"] - last["start"] > 1_000
     assert cut["state"] == "cut"
@@ -417,23 +402,15 @@ def test_a_receipt_that_shows_all_is_no_difference(cli: Cli) -> None:
 
 
 def test_binary_output_is_cut_as_a_whole(cli: Cli) -> None:
-    with cli.open() as store, store.open_session() as session:
-        record(session, b"\0" * 70_000)
+    a_call(cli, b"\0" * 70_000)
     text = differs(cli, "--surfaces", "@last").text
     assert "- cut     bytes 0-70,000, lines 1-1  projection: binary output is not shown\n" in text
 
 
-def test_the_cut_of_another_program_is_found_in_its_text(cli: Cli, tmp_path: Path) -> None:
+def test_the_cut_of_another_program_is_found_in_its_text(cli: Cli) -> None:
     whole = "".join(f"line {n}\n" for n in range(900))
-    seen = f"{whole[:3000]}\n... [cut] ...\n{whole[-2000:]}"
-    file = tmp_path / "session.jsonl"
-    returned = {"stdout": whole, "stderr": "", "interrupted": False}
-    call = claude_call(1, "toolu_1", "Bash", {"command": "seq"})
-    lines = [call, claude_result(2, "toolu_1", seen, returned)]
-    file.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
-    cli.ok("import", str(file))
-    (found,) = differs(cli, "--surfaces", "@last", "--json").records
-    parts = [(p["state"], p["start"], p["stop"], p["stage"]) for p in found["streams"][0]["parts"]]
+    imported(cli, whole, f"{whole[:3000]}\n... [cut] ...\n{whole[-2000:]}")
+    parts = [(p["state"], p["start"], p["stop"], p["stage"]) for p in parts_of(cli, "@last")]
     size = len(whole)
     assert parts == [
         ("shown", 0, 3000, ""),
@@ -442,13 +419,8 @@ def test_the_cut_of_another_program_is_found_in_its_text(cli: Cli, tmp_path: Pat
     ]
 
 
-def test_another_text_than_the_output_says_nothing(cli: Cli, tmp_path: Path) -> None:
-    file = tmp_path / "session.jsonl"
-    returned = {"stdout": "a long output\n" * 9, "stderr": "", "interrupted": False}
-    call = claude_call(1, "toolu_1", "Bash", {"command": "seq"})
-    lines = [call, claude_result(2, "toolu_1", "a summary", returned)]
-    file.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
-    cli.ok("import", str(file))
+def test_another_text_than_the_output_says_nothing(cli: Cli) -> None:
+    imported(cli, "a long output\n" * 9, "a summary")
     ended = cli.run("diff", "--surfaces", "@last")
     assert ended.code == 4
     assert ended.lines[0].startswith("it is not known whether the model saw all: receipt of 9 by")

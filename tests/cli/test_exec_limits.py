@@ -49,22 +49,6 @@ def test_bytes_that_must_stay_free_are_not_taken(cli: Cli) -> None:
     assert stream(cli)["produced_size"] == PRINTED
 
 
-def test_what_is_no_number_of_bytes_is_refused_before_anything_runs(cli: Cli) -> None:
-    for value in (
-        "-1",
-        "1.5",
-        "10 GB",
-        "1GB",
-        "K",
-        "\u0663",
-        "",
-    ):
-        marker = cli.folder / "ran"
-        ended = cli.run("exec", "--free-bytes", value, "--", "touch", str(marker))
-        assert ended.code == 2
-        assert not marker.exists()
-
-
 @pytest.mark.parametrize("how", ["flag", "environment"])
 def test_a_number_of_bytes_may_have_a_suffix(cli: Cli, how: str) -> None:
     flags = ["--free-bytes", "1048576t"] if how == "flag" else []
@@ -100,10 +84,3 @@ def test_what_was_not_kept_is_said_by_log_and_status(cli: Cli) -> None:
     assert "produced     600 kB, of which 300 kB of 1 invocation not kept\n" in ended.text
     hint = ended.message.rpartition("see `tooltrail ")[2].partition("`")[0]
     assert [row["id"] for row in cli.ok(*split(hint), "--json").records] == [cut["id"]]
-
-
-def test_nothing_is_said_of_loss_where_all_is_kept(cli: Cli) -> None:
-    cli.exec("--", *NOISE)
-    ended = cli.ok("status")
-    assert "not kept" not in ended.text + ended.message
-    assert [row["lost_size"] for row in cli.ok("log", "--json").records] == [0]

@@ -232,23 +232,3 @@ def test_arguments_that_are_no_utf_8_reach_the_command_and_the_record(cli: Cli) 
 
 def test_what_follows_the_command_belongs_to_it(cli: Cli) -> None:
     assert cli.exec("printf", "%s.", "--tool", "-v", "--", "-h").stdout == b"--tool.-v.--.-h."
-
-
-def test_wrong_usage_runs_nothing_and_records_nothing(cli: Cli) -> None:
-    for arguments, complaint in (
-        ([], "Missing argument '-- COMMAND [ARG]...'."),
-        (["--timout", "5", "--", "true"], "No such option '--timout'. Did you mean '--timeout'?"),
-        (["--timeout", "0", "--", "true"], "Invalid value for '--timeout'"),
-        (["--timeout", "nan", "--", "true"], "Invalid value for '--timeout'"),
-        (["--timeout", "inf", "--", "true"], "Invalid value for '--timeout'"),
-        (["--timeout", "soon", "--", "true"], "Invalid value for '--timeout'"),
-        (["--grace", "-1", "--", "true"], "Invalid value for '--grace'"),
-        (["--grace", "nan", "--", "true"], "Invalid value for '--grace'"),
-        (["--tool", "", "--", "true"], "a tool name has 1 to 256 characters"),
-        (["--tool", "x" * 257, "--", "true"], "a tool name has 1 to 256 characters"),
-        (["--tool", "\udcff", "--", "true"], "is not valid UTF-8"),
-    ):
-        ended = cli.run("exec", *arguments)
-        assert ended.code == 2
-        assert complaint in ended.usage_error
-        assert cli.ok("session", "ls", "--json").records == []

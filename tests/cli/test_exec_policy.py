@@ -61,10 +61,7 @@ def test_the_file_is_found_by_the_environment_and_stored_with_the_record(
         (b"preview = ", "not TOML"),
         (b"[families.command]\npreview_chars = 5", "not a policy"),
         (b"[tools.x]\nfamily = 'nobody'", "no family is named 'nobody'"),
-        (
-            b"[tools.exec]\nfamily = 'web_fetch'",
-            "'web_fetch', but exec records commands",
-        ),
+        (b"[tools.exec]\nfamily = 'web_fetch'", "'web_fetch', but exec records commands"),
         (b"x = " + b"[" * 3_000, "not TOML"),
         (b"\xff", "is not UTF-8"),
         (None, "cannot be read: No such file or directory"),

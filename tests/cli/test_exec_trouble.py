@@ -4,7 +4,6 @@ import re
 import resource
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import zstandard
 from tests.support.cli import Cli, python, without_coverage
 from tests.support.disks import SmallDisk, small_disk
+from tests.support.waiting import until
 
 from tooltrail.cli import _exec
 from tooltrail.cli._process import ChildExit
@@ -223,14 +223,13 @@ def test_a_command_that_outlives_its_killed_exec_is_running_until_it_ends(cli: C
     assert process.stdin
     with process:
         assert process.stdout.read(7) == b"so far\n"
-        (spooled,) = wait_for(lambda: list(cli.spool.glob("*/stdout.zst")))
-        wait_for(lambda: spooled.stat().st_size > 0)
+        until(lambda: any(one.stat().st_size for one in cli.spool.glob("*/stdout.zst")))
         process.send_signal(signal.SIGKILL)
         process.wait(60)
         assert state_of_last(cli) == "started"
         process.stdin.write(b".")
         process.stdin.flush()
-        wait_for(lambda: state_of_last(cli) != "started")
+        until(lambda: state_of_last(cli) != "started")
     assert states(cli) == ["interrupted"]
     assert cli.ok("show", "--stream", "stdout").stdout == b"so far\n"
     assert "last second may be missing" in cli.ok("show", "--surface", "receipt").text
@@ -238,15 +237,6 @@ def test_a_command_that_outlives_its_killed_exec_is_running_until_it_ends(cli: C
 
 def state_of_last(cli: Cli) -> str:
     return str(cli.ok("log", "--json").records[0]["state"])
-
-
-def wait_for(find: Any) -> Any:
-    """Return what is found, once something is."""
-    end = time.monotonic() + 60
-    while not (found := find()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return found
 
 
 def test_the_descriptor_of_the_owner_lock_is_none_that_scripts_use(cli: Cli) -> None:

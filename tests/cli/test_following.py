@@ -288,19 +288,3 @@ def test_log_of_a_session_ends_with_the_session(cli: Cli) -> None:
             ended = follower.rest()
     assert ended.code == 0
     assert [json.loads(line)["state"] for line in ended.lines] == ["interrupted"]
-
-
-@pytest.mark.parametrize("flags", ["--json", "--csv", "--cursor 3", "--reverse"])
-def test_a_list_without_an_end_takes_no_flag_of_one_with_an_end(cli: Cli, flags: str) -> None:
-    ended = cli.run("log", "-f", *flags.split())
-    assert (ended.code, ended.stdout) == (2, b"")
-    assert ended.usage_error.startswith("-f ")
-
-
-def test_log_can_name_invocations(cli: Cli) -> None:
-    with cli.open() as store:
-        session = store.open_session()
-        ids = [str(run_command(session, b"x").invocation_id) for _ in range(3)]
-    flags = ["--invocation", ids[0], "--invocation", ids[2]]
-    rows = cli.ok("log", "--reverse", *flags, "--json").records
-    assert [row["id"] for row in rows] == [ids[0], ids[2]]

@@ -2,21 +2,13 @@
 
 import os
 import signal
-import subprocess
 import time
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.support.cli import HANG_S, Cli, kill_group, on_a_terminal
-from tests.support.keeping import (
-    accounts,
-    folder_digests,
-    ingested,
-    make_older,
-    publish,
-    scatter,
-)
+from tests.support.keeping import accounts, folder_digests, ingested, make_older, publish, scatter
 
 from tooltrail.cli._times import lasting, parse_duration
 
@@ -90,21 +82,6 @@ def test_the_grace_decides_what_is_young(cli: Cli, root: Path) -> None:
         assert (record["young_count"], record["unreferenced_count"]) == (young, 1 - young)
 
 
-def test_a_grace_that_is_no_duration_is_wrong_usage(cli: Cli) -> None:
-    for grace in (
-        "",
-        "24",
-        "yesterday",
-        "-1h",
-        "1y",
-        "999999999w",
-        "36501d",
-    ):
-        ended = cli.run("gc", "--grace", grace, "--yes")
-        assert ended.code == 2
-        assert "is not a duration" in ended.usage_error
-
-
 def test_a_duration_is_shown_in_the_largest_unit_that_is_exact() -> None:
     for text, shown in (
         ("24h", "1d"),
@@ -116,10 +93,6 @@ def test_a_duration_is_shown_in_the_largest_unit_that_is_exact() -> None:
     ):
         assert lasting(parse_duration(text)) == shown
         assert parse_duration(shown) == parse_duration(text)
-
-
-def test_a_store_that_is_not_there_is_unavailable(nowhere: Cli) -> None:
-    assert nowhere.run("gc").code == 5
 
 
 def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:
@@ -162,24 +135,6 @@ def test_ignored_interruptions_stay_ignored(cli: Cli, root: Path) -> None:
         _, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 0
     assert errors.decode().startswith("pruned 501 objects, ")
-
-
-def test_of_two_runs_at_once_one_waits(cli: Cli, root: Path) -> None:
-    holder = subprocess.Popen(
-        ["flock", f"{cli.database}-ingest.lock", "sh", "-c", "echo locked; read -r _"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    with holder:
-        assert holder.stdout
-        assert holder.stdout.readline() == b"locked\n"
-        with cli.start("gc", "--yes") as process:
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(1)
-            assert len(list(root.rglob("*.zst"))) == 2
-            holder.communicate(b"\n")
-            _, errors = process.communicate(timeout=HANG_S)
-    assert errors.decode().startswith("pruned 1 object")
 
 
 def test_a_terminal_shows_a_bar_and_then_no_trace_of_it(cli: Cli, root: Path) -> None:

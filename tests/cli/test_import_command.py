@@ -65,14 +65,6 @@ def test_a_surface_that_is_not_recorded_is_not_a_call_that_has_not_ended(cli: Cl
         assert "is not recorded: the imported file" in ended.sentence
 
 
-def test_the_receipt_of_another_program_has_nothing_to_compare(cli: Cli) -> None:
-    imported(cli, claude_result(2, "t1", "out"))
-    ended = cli.ok("show", "--rerender")
-    assert ended.stdout == b""
-    assert "another program made the receipt (renderer seen)" in ended.message
-    assert cli.ok("show", "--rerender", "--json").records[0]["state"] == "not_rendered"
-
-
 def test_a_receipt_that_is_not_recorded_has_nothing_to_compare(cli: Cli) -> None:
     imported(cli, claude_result(2, "t1", None, BASH))
     ended = cli.ok("show", "--rerender")
@@ -217,9 +209,3 @@ def test_following_imports_what_an_agent_writes(cli: Cli) -> None:
         process.send_signal(signal.SIGINT)
         process.communicate()
     assert process.returncode == -signal.SIGINT
-
-
-def test_following_has_no_report(cli: Cli) -> None:
-    ended = cli.run("import", "--follow", "--json")
-    assert ended.usage_error == ("--follow cannot be combined with --since, --dry-run or --json")
-    assert cli.run("import", "-f", "--format", "x").usage_error.startswith("no format x; ")

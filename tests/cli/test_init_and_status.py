@@ -94,11 +94,7 @@ def test_an_empty_option_is_none(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_database_that_is_a_folder_is_wrong_usage(cli: Cli) -> None:
-    for command in (
-        "status",
-        "init",
-        "log",
-    ):
+    for command in ("status", "init", "log"):
         ended = cli.run(command, "--db", str(cli.folder))
         assert ended.code == 2
         assert ended.sentence == f"{cli.folder} is a folder; a database is a file"

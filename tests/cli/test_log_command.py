@@ -14,28 +14,10 @@ from tooltrail.records import CommandOutput, CompleteOutput, ToolCall
 from tooltrail.store import Session
 
 FIELDS = [
-    "schema_version",
-    "id",
-    "session_id",
-    "seq",
-    "call_id",
-    "tool_name",
-    "family",
-    "state",
-    "arguments_preview",
-    "started_at",
-    "finished_at",
-    "duration_ms",
-    "error_kind",
-    "exit_status",
-    "signal",
-    "timed_out",
-    "output_size",
-    "truncated",
-    "lost_size",
-    "damage",
-    "outcome_kind",
-    "outcome",
+    *("schema_version", "id", "session_id", "seq", "call_id", "tool_name", "family", "state"),
+    *("arguments_preview", "started_at", "finished_at", "duration_ms", "error_kind"),
+    *("exit_status", "signal", "timed_out", "output_size", "truncated", "lost_size", "damage"),
+    *("outcome_kind", "outcome"),
 ]
 
 
@@ -143,16 +125,6 @@ def test_since_and_until_are_exact_to_the_microsecond(recorded: Cli) -> None:
     assert datetime.fromisoformat(moments[0]).tzinfo == UTC
 
 
-def test_a_value_that_a_filter_cannot_have_is_wrong_usage(recorded: Cli) -> None:
-    for flags in (
-        *("--state odd", "--outcome odd", "--exit-code 256", "--exit-code x", "--exit-code !=256"),
-        *("--signal SIGODD", "--signal 0", "--min-size -1", "-n -1"),
-    ):
-        ended = recorded.run("log", *flags.split())
-        assert (ended.code, ended.stdout) == (2, b"")
-        assert f"'{flags.split(maxsplit=1)[0]}'" in ended.usage_error
-
-
 def test_a_list_that_was_cut_says_so_and_how_to_go_on(recorded: Cli) -> None:
     ended = recorded.ok("log", "-n", "3", "--tool", "Bash", "--json")
     cursor = ended.message.split()[-4]
@@ -160,36 +132,6 @@ def test_a_list_that_was_cut_says_so_and_how_to_go_on(recorded: Cli) -> None:
     assert len(ended.records) == 3
     assert recorded.ok("log", "-n", "8").message == ""
     assert recorded.ok("log", "-n", "0").message == ""
-
-
-def test_the_cursor_walks_through_all_of_them_once(recorded: Cli) -> None:
-    for order in (
-        [],
-        ["--reverse"],
-    ):
-        everything = recorded.ok("log", "-n", "0", "--json", *order).records
-        ended = recorded.ok("log", "-n", "3", "--json", *order)
-        walked = ended.records
-        while ended.message:
-            cursor = ended.message.split()[-4]
-            ended = recorded.ok("log", "-n", "3", "--json", *order, "--cursor", cursor)
-            walked += ended.records
-        assert walked == everything
-        assert [row["id"] for row in everything] == sorted(
-            (row["id"] for row in everything), reverse=not order
-        )
-
-
-def test_a_cursor_that_no_page_gave_is_refused(recorded: Cli) -> None:
-    for cursor in (
-        "nonsense",
-        "-1",
-        "1" * 30,
-        "",
-    ):
-        ended = recorded.run("log", "--cursor", cursor)
-        assert (ended.code, ended.stdout) == (2, b"")
-        assert ended.sentence.startswith("not a cursor of this list: ")
 
 
 def test_every_style_prints_the_same_facts(recorded: Cli) -> None:

@@ -4,15 +4,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
+from tests.support.call_facts import message
 from tests.support.cli import Cli
 from tests.support.recording import run_command
 from tests.support.spool_writer import SpoolWriter
 from tests.support.spools import captured_in
-
-from tooltrail.journal import Entry
-from tooltrail.journal.clock import now
-from tooltrail.records.digests import digest_of
-from tooltrail.records.facts import MessageAdded
 
 
 @contextmanager
@@ -116,10 +112,7 @@ def test_rejected_facts_are_incomplete_and_named(cli: Cli) -> None:
     with cli.open() as store:
         session = store.open_session()
         for text in (b"one", b"other"):
-            fact = MessageAdded(
-                session=session.id, id=session.id, at=now(), role="user", text=digest_of(text)
-            )
-            store.recorder.log.record([Entry(fact, [text])])
+            store.recorder.log.record([message(session.id, text, id=session.id)])
     ended = cli.run("repair")
     assert ended.code == 4
     assert "1 fact could not be applied: see `tooltrail status`" in ended.message

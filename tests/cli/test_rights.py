@@ -15,16 +15,8 @@ from tests.support.processes import NOBODY, ROOT
 from tests.support.recording import run_command
 
 READING = (
-    "log",
-    "status",
-    "show",
-    "transcript",
-    "session ls",
-    "artifact ls",
-    "artifact verify",
-    "artifact cat abcdef",
-    "db check",
-    "db current",
+    *("log", "status", "show", "transcript", "session ls", "artifact ls", "artifact verify"),
+    *("artifact cat abcdef", "db check", "db current"),
 )
 WRITING = ("session open", "session close @last")
 ALL = (*READING, *WRITING, "db upgrade")

@@ -94,13 +94,9 @@ def test_long_streams_are_mentioned(recorded: Cli) -> None:
 
 
 def test_what_cannot_be_searched_is_explained(recorded: Cli) -> None:
-    assert "say what to find" in recorded.run("search").usage_error
-    assert "say what to find" in recorded.run("search", "a", "--literal", "b").usage_error
-    assert "tooltrail search -- --no-such" in recorded.run("search", "--no-such").usage_error
     assert recorded.run("search", "--", "--no-such").code == 3
     assert "--literal" in recorded.run("search", "***").sentence
     assert "regular expression" in recorded.run("search", "--regex", "(").sentence
-    assert "-i belongs to" in recorded.run("search", "a", "-i").usage_error
     assert "not a cursor" in recorded.run("search", "a", "--cursor", "x").sentence
 
 

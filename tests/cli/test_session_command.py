@@ -66,16 +66,6 @@ def test_sessions_are_listed_newest_first_as_many_as_asked_for(cli: Cli) -> None
     ]
 
 
-def test_a_session_list_knows_its_fields_when_it_is_empty(cli: Cli) -> None:
-    for style in (
-        "--json",
-        "--csv",
-        "--ndjson",
-    ):
-        assert cli.run("session", "ls", style, "--fields", "nope").code == 2
-        assert cli.run("session", "ls", style, "--fields", "id").code == 0
-
-
 def test_a_title_cannot_disturb_the_table(cli: Cli) -> None:
     cli.ok("session", "open", "--title", "a\nb\x1b]0;owned\x07")
     assert cli.ok("session", "ls").lines[1].endswith("a�b�]0;owned�")
@@ -99,21 +89,3 @@ def test_a_list_says_how_many_rows_are_damaged(cli: Cli) -> None:
     for command in ("log", "session ls"):
         message = cli.ok(*command.split()).message
         assert message == "1 row with damaged values; `tooltrail verify` names them\n"
-
-
-def test_pages_of_sessions_put_together_are_the_whole_list(cli: Cli) -> None:
-    with cli.open() as store:
-        for number in range(5):
-            store.open_session(title=f"number {number}").close()
-    whole = cli.ok("session", "ls", "-n", "0", "--json").records
-    pages: list[dict[str, object]] = []
-    cursor: tuple[str, ...] = ()
-    while True:
-        ended = cli.ok("session", "ls", "-n", "2", "--json", *cursor)
-        pages += ended.records
-        if not ended.message:
-            break
-        cursor = ("--cursor", ended.message.split()[-4])
-    assert pages == whole
-    assert len(whole) == 5
-    assert cli.run("session", "ls", "--cursor", "feedbeef").code == 3

@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-from tests.support.altering import alter
 from tests.support.cli import Cli
 from tests.support.recording import captured, command_output, fail_tool, run_command
 from tests.support.rewording import reworded, without
@@ -178,21 +177,6 @@ def test_the_output_so_far_of_an_open_invocation_is_where_show_says(cli: Cli) ->
         )
 
 
-def test_only_one_way_to_show_it_can_be_chosen(cli: Cli) -> None:
-    with cli.open() as store:
-        record(store.open_session())
-    for flags in (
-        "--json --surface receipt",
-        "--json --stream stdout",
-        "--stream x --surface input",
-        "--rerender --surface receipt",
-        "--rerender --json --stream stdout",
-    ):
-        ended = cli.run("show", *flags.split())
-        assert (ended.code, ended.stdout) == (2, b"")
-        assert ended.usage_error.startswith("choose one of --surface, --stream and ")
-
-
 def lose_output(cli: Cli) -> bytes:
     """Record a command whose spool could not be written; what was kept all the same."""
     with cli.open() as store:
@@ -311,19 +295,6 @@ def test_rerender_without_text_to_compare_says_why(
     )
 
 
-def test_rerender_with_a_policy_that_is_no_text_is_damage(cli: Cli) -> None:
-    with cli.open() as store:
-        record(store.open_session())
-        digest = store.policy.digest
-        store.ingest()
-        policy = f"x'{digest.removeprefix('sha256:')}'"
-        alter(store, f"UPDATE bodies SET encoding = 'raw', data = x'ff' WHERE digest = {policy}")
-    ended = cli.run("show", "--rerender")
-    assert (ended.code, ended.stdout) == (1, b"")
-    assert digest in ended.sentence
-    assert "damaged" in ended.sentence
-
-
 def test_rerender_of_an_open_invocation_is_incomplete(cli: Cli) -> None:
     with cli.open() as store:
         name = str(store.open_session().start(ToolCall(tool_name="Bash")).id)
@@ -335,10 +306,3 @@ def test_rerender_of_an_open_invocation_is_incomplete(cli: Cli) -> None:
         assert [(r["state"], r["stored"], r["today"]) for r in ended.records] == [
             ("open", None, None)
         ]
-
-
-def test_a_difference_does_not_move_the_cursor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    record_then(cli, "\x1b[2J\tthen\n")
-    use_today(monkeypatch, "today\n", 0)
-    text = cli.run("show", "--rerender").text
-    assert text.splitlines()[3:] == ["-\ufffd[2J\tthen", "+today"]

@@ -14,26 +14,14 @@ from tooltrail.records import ToolCall
 from tooltrail.store import create_store
 
 WRITES = (
-    "DELETE FROM store_info",
-    "UPDATE sessions SET title = 'x'",
-    "INSERT INTO tombstones SELECT * FROM tombstones",
-    "DROP TABLE sessions",
-    "CREATE TABLE mine (a int)",
-    "CREATE TEMP TABLE mine (a int)",
-    "BEGIN",
-    "COMMIT",
-    "VACUUM",
-    "SELECT 1; SELECT 2",
-    "SELECT 1; COMMIT; CREATE TABLE mine (a int)",
+    *("DELETE FROM store_info", "UPDATE sessions SET title = 'x'"),
+    *("INSERT INTO tombstones SELECT * FROM tombstones", "DROP TABLE sessions"),
+    *("CREATE TABLE mine (a int)", "CREATE TEMP TABLE mine (a int)", "BEGIN", "COMMIT", "VACUUM"),
+    *("SELECT 1; SELECT 2", "SELECT 1; COMMIT; CREATE TABLE mine (a int)"),
 )
 OF_SQLITE = (
-    "PRAGMA query_only = OFF",
-    "PRAGMA journal_mode = DELETE",
-    "ATTACH 'mine.db' AS mine",
-    "DETACH main",
-    "VACUUM INTO 'mine.db'",
-    "SELECT load_extension('mine')",
-    "REINDEX",
+    *("PRAGMA query_only = OFF", "PRAGMA journal_mode = DELETE", "ATTACH 'mine.db' AS mine"),
+    *("DETACH main", "VACUUM INTO 'mine.db'", "SELECT load_extension('mine')", "REINDEX"),
 )
 OF_SERVER = (
     "COPY sessions TO STDOUT",

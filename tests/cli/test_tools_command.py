@@ -76,11 +76,7 @@ def test_what_a_session_offered_is_told_in_its_order(offered: Cli) -> None:
             {"type": "custom", "custom": {"name": "sql", "description": "Asks."}},
             {
                 "type": "function",
-                "function": {
-                    "name": "add",
-                    "description": "Adds\n one.",
-                    "parameters": SCHEMA,
-                },
+                "function": {"name": "add", "description": "Adds\n one.", "parameters": SCHEMA},
             },
         ]
     }

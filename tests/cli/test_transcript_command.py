@@ -30,28 +30,12 @@ def test_text_is_the_default_and_each_format_has_its_name(recorded: Cli) -> None
     as_json = recorded.ok("transcript", "--format", "json").text
     assert as_json == recorded.ok("transcript", "--json").text
     assert json.loads(as_json)["schema_version"] == 1
-    ended = recorded.run("transcript", "--format", "html")
-    assert (ended.code, ended.stdout) == (2, b"")
-    assert "'--format'" in ended.usage_error
 
 
 def test_lone_surrogates_are_spelled_out_and_in_json_come_back(recorded: Cli) -> None:
     assert "  please \\ud800\n" in recorded.ok("transcript").text
     entries = json.loads(recorded.ok("transcript", "--json").text)["entries"]
     assert entries[0]["text"] == "run it\nplease \ud800"
-
-
-def test_an_open_invocation_is_marked(recorded: Cli) -> None:
-    text = recorded.ok("transcript").text
-    assert text.count("[no result: the invocation has not ended]\n") == 1
-    assert " Bash [running]\n" in text
-
-
-def test_an_empty_session_is_a_transcript_too(cli: Cli) -> None:
-    name = cli.ok("session", "open").text.strip()
-    (line,) = cli.ok("transcript").lines
-    assert line.startswith(f"Session {name}, opened ")
-    assert json.loads(cli.ok("transcript", "--json").text)["entries"] == []
 
 
 def test_the_session_is_named_by_the_argument_else_by_the_variable_else_the_last(
@@ -66,11 +50,7 @@ def test_the_session_is_named_by_the_argument_else_by_the_variable_else_the_last
 
 
 def test_a_file_gets_what_would_be_printed(recorded: Cli, tmp_path: Path) -> None:
-    for style in (
-        "text",
-        "markdown",
-        "json",
-    ):
+    for style in ("text", "markdown", "json"):
         path = tmp_path / "talk"
         ended = recorded.ok("transcript", "--format", style, "-o", str(path))
         assert (ended.text, ended.message) == ("", "")
@@ -119,35 +99,6 @@ def long(cli: Cli) -> Cli:
     return cli
 
 
-def test_a_compacted_transcript_fits_into_its_budget(long: Cli) -> None:
-    for style in (
-        "text",
-        "markdown",
-        "json",
-    ):
-        whole = long.ok("transcript", "--format", style).text
-        assert estimate_tokens(whole) > 2_500
-        ended = long.ok("transcript", "--format", style, "--compact", "2500")
-        assert ended.message == ""
-        assert estimate_tokens(ended.text) <= 2_500
-        kept = long.ok("transcript", "--format", style, "--compact", "100000")
-        assert kept.text == whole
-
-
-def test_the_oldest_call_is_compacted_and_marked_and_the_newest_is_as_it_was(long: Cli) -> None:
-    text = long.ok("transcript", "--compact", "2500").text
-    first, second = text.split("\n#")[2:]
-    assert first.partition("--- compacted ---\n")[2].startswith(
-        "  command exited with status 0\n  [compacted: only a part of this result is left]\n"
-    )
-    assert "\n  disposition: completed\n  exit_status: 0\n" in first
-    assert "[... " in first
-    assert second.partition("--- shown to the model ---\n")[2].startswith(
-        "  Process exited with code 1\n\n  stdout:\n  line 0000 of a long log\n"
-    )
-    assert long.ok("transcript").text.count("--- shown to the model ---\n") == 2
-
-
 @pytest.mark.parametrize("style", ["text", "json"])
 def test_a_budget_that_is_too_small_is_said_and_what_must_stay_stays(
     long: Cli, style: str, tmp_path: Path
@@ -166,18 +117,6 @@ def test_a_budget_that_is_too_small_is_said_and_what_must_stay_stays(
     filed = long.run("transcript", "--format", style, "--compact", "10", "-o", str(path))
     assert (filed.code, filed.text, filed.sentence) == (4, "", ended.sentence)
     assert path.read_bytes() == ended.stdout
-
-
-def test_a_budget_that_is_no_number_of_tokens_is_wrong_usage(long: Cli) -> None:
-    for budget in (
-        "0",
-        "-1",
-        "many",
-        "1.5",
-    ):
-        ended = long.run("transcript", "--compact", budget)
-        assert (ended.code, ended.stdout) == (2, b"")
-        assert "'--compact'" in ended.usage_error
 
 
 def test_the_compaction_of_a_policy_file_is_used(long: Cli) -> None:

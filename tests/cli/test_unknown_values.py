@@ -42,24 +42,3 @@ def test_a_value_that_a_record_has_is_not_named(filled: Cli) -> None:
 def test_a_fact_that_waits_counts(filled: Cli) -> None:
     assert filled.exec("--tool", "make", "--", "true").code == 0
     assert filled.ok("log", "--tool", "make").message == ""
-
-
-@pytest.mark.parametrize("command", [("log", "--session"), ("transcript",), ("session", "close")])
-def test_an_unknown_session_has_the_nearest_names(filled: Cli, command: tuple[str, ...]) -> None:
-    ended = filled.run(*command, "nightly-biuld")
-    problem = "no session is named 'nightly-biuld'; nearest: `nightly-build`"
-    assert (ended.code, ended.stdout, ended.sentence) == (3, b"", problem)
-
-
-def test_an_unknown_invocation_has_the_nearest_ids(filled: Cli) -> None:
-    (first, *_) = filled.ok("log", "--json").records
-    end = first["id"][-8:]
-    mistyped = ("0" if end[0] != "0" else "1") + end[1:]
-    ended = filled.run("show", mistyped)
-    assert (ended.code, f"`{end}`" in ended.sentence) == (3, True)
-
-
-def test_an_unknown_tool_of_the_last_call_has_the_nearest_tools(filled: Cli) -> None:
-    ended = filled.run("show", "@last:bash")
-    problem = "the store has no invocation of bash; nearest: `Bash`, `Read`"
-    assert (ended.code, ended.sentence) == (3, problem)

@@ -94,11 +94,7 @@ def started(cli: Cli, *arguments: str, **more: int) -> Generator[subprocess.Pope
 
 
 @pytest.mark.parametrize(
-    ("command", "line_count"),
-    [
-        ("artifact tail -f {}", 1),
-        ("log -f --ndjson", 1),
-    ],
+    ("command", "line_count"), [("artifact tail -f {}", 1), ("log -f --ndjson", 1)]
 )
 def test_following_ends_with_its_reader_although_nothing_more_comes(
     cli: Cli, writer: SpoolWriter, command: str, line_count: int

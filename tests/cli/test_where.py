@@ -110,21 +110,8 @@ def test_a_mistake_is_shown_at_its_place(text: str, at: int, words: str) -> None
 
 
 PIECES = (
-    "tool",
-    "args.x",
-    "=",
-    "~",
-    "in",
-    "is",
-    "not",
-    "null",
-    "and",
-    "(",
-    ")",
-    ",",
-    "a",
-    "'",
-    '"',
+    *("tool", "args.x", "=", "~", "in", "is", "not", "null"),
+    *("and", "(", ")", ",", "a", "'", '"'),
 )
 
 
@@ -229,16 +216,6 @@ def test_what_was_cut_is_printed_when_it_decides(recorded: Cli) -> None:
     header, first, _ = recorded.ok("log", "--sort", "cut").lines
     assert header.split()[-2:] == ["CUT", "CALL"]
     assert "kB" in first
-
-
-def test_an_order_without_places_in_time_has_no_cursor(recorded: Cli) -> None:
-    for more, words in (
-        (("--cursor", "3"), "--cursor needs --sort started"),
-        (("-f",), "-f cannot be combined with"),
-    ):
-        ended = recorded.run("log", "--sort", "size", *more)
-        assert ended.code == 2
-        assert words in ended.usage_error
 
 
 def test_sessions_are_listed_by_their_calls(recorded: Cli) -> None:

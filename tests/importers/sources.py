@@ -57,6 +57,26 @@ def only_call(folder: Path, lines: Iterable[Any] | None = None) -> InvocationDet
     return call
 
 
+def receipt_of(call: InvocationDetail) -> str | None:
+    """What the model saw of a call."""
+    return None if call.receipt is None else call.receipt.text
+
+
+def tools_of_child_and_parent(folder: Path) -> tuple[str, str]:
+    """The only tool in the only session of a sub-agent, and in the session that started it."""
+    with opened(folder) as reader:
+        child, parent = sorted(reader.sessions(), key=lambda one: one.parent_id is None)
+        tools = {call.summary.session_id: call.summary.tool_name for call in calls_in(reader)}
+    assert (child.parent_id, len(tools)) == (parent.id, 2)
+    return tools[child.id], tools[parent.id]
+
+
+def said_in(folder: Path) -> list[tuple[str, str]]:
+    """The role and the text of each message of the only session."""
+    with opened(folder) as reader:
+        return [(one.role, one.text) for one in messages_in(reader)]
+
+
 def output_of(folder: Path, detail: InvocationDetail, role: str) -> bytes:
     """The bytes of a stream of a call in the store in a folder."""
     with opened(folder) as reader:

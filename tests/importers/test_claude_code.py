@@ -18,7 +18,9 @@ from tests.importers.sources import (
     only_call,
     opened,
     output_of,
+    receipt_of,
     stream_of,
+    tools_of_child_and_parent,
     write_lines,
 )
 
@@ -83,8 +85,7 @@ def test_a_failure_has_its_kind(tmp_path: Path, text: str, state: str, kind: str
         (call,) = calls_in(reader)
         assert stream_of(reader, call, "structured").decode() == f'"Error: {text}"'
     assert (call.summary.state, call.summary.error_kind) == (state, kind)
-    assert call.receipt is not None
-    assert call.receipt.text == text
+    assert receipt_of(call) == text
 
 
 def test_what_any_other_tool_returned_is_kept_as_it_is(tmp_path: Path) -> None:
@@ -143,11 +144,7 @@ def test_a_sub_agent_is_a_session_of_its_own(tmp_path: Path) -> None:
         },
     ]
     import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        child, parent = sorted(reader.sessions(), key=lambda one: one.parent_id is None)
-        names = {call.summary.session_id: call.summary.tool_name for call in calls_in(reader)}
-    assert child.parent_id == parent.id
-    assert names == {parent.id: "Task", child.id: "Bash"}
+    assert tools_of_child_and_parent(tmp_path) == ("Bash", "Task")
 
 
 def test_unknown_lines_and_blocks_are_kept_verbatim(tmp_path: Path) -> None:
@@ -216,9 +213,8 @@ def test_a_long_output_of_a_sub_agent_is_in_the_folder_of_its_session(
     (tmp_path / "5e55" / "tool-results" / "b1.txt").write_text("long")
     path = tmp_path / "5e55" / "subagents" / "agent-1.jsonl"
     import_one(tmp_path, spilled_lines(path, "b1.txt", tool))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-        assert stream_of(reader, call, role) == b"long"
+    call = only_call(tmp_path)
+    assert output_of(tmp_path, call, role) == b"long"
     assert call.summary.lost_size == 0
 
 
@@ -330,11 +326,8 @@ def test_an_image_that_only_the_model_saw_is_kept(tmp_path: Path) -> None:
     image = {"type": "image", "source": {"type": "base64", "data": "aGk="}}
     content = [{"type": "text", "text": "seen"}, image]
     lines = [claude_call(1, "t", "Read", {}), claude_result(2, "t", content)]
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-    assert call.receipt is not None
-    assert (call.receipt.text, json.loads(call.extras or "")) == ("seen", {"content": [image]})
+    call = only_call(tmp_path, lines)
+    assert (receipt_of(call), json.loads(call.extras or "")) == ("seen", {"content": [image]})
 
 
 def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from tests.importers.sources import (
     only_call,
     opened,
     output_of,
+    receipt_of,
+    said_in,
     stream_of,
     write_lines,
 )
@@ -77,8 +79,7 @@ def test_a_command_has_all_three_surfaces(tmp_path: Path) -> None:
     summary = call.summary
     assert (summary.state, summary.exit_status, summary.duration_ms) == ("success", 2, 1500)
     assert call.arguments == b'{"command": "make"}'
-    assert call.receipt is not None
-    assert call.receipt.text == OUTPUT["output"]
+    assert receipt_of(call) == OUTPUT["output"]
     assert session.agent == "codex"
     assert b'"model":"gpt-9"' in (message.document or b"")
 
@@ -265,5 +266,4 @@ def test_the_instructions_of_a_session_are_a_system_message(
 ) -> None:
     lines = [wrapped("session_meta", {**META, **given}), wrapped("session_meta", META)]
     import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        assert [(one.role, one.text) for one in messages_in(reader)] == [("system", "Be brief.")]
+    assert said_in(tmp_path) == [("system", "Be brief.")]

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from tests.importers.sources import (
     assert_odd_values_are_imported,
-    calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
     stream_of,
+    tools_of_child_and_parent,
     write_lines,
 )
 
@@ -55,9 +56,7 @@ FAILED: dict[str, Any] = {
 def imported_call(folder: Path, *ends: dict[str, Any]) -> Any:
     lines = [START, event("assistant.message", ASKED), event("tool.execution_start", BEGUN), *ends]
     import_one(folder, write_lines(folder / "events.jsonl", lines))
-    with opened(folder) as reader:
-        (call,) = calls_in(reader)
-    return call
+    return only_call(folder)
 
 
 def test_a_call_has_all_three_surfaces(tmp_path: Path) -> None:
@@ -115,11 +114,7 @@ def test_a_sub_agent_is_a_session_of_its_own(tmp_path: Path) -> None:
     counts = import_one(tmp_path, write_lines(tmp_path / "events.jsonl", lines)).counts
     assert (counts["calls"], counts["results"]) == (2, 2)
     assert not [name for name in counts if name.startswith("unknown")]
-    with opened(tmp_path) as reader:
-        child, parent = sorted(reader.sessions(), key=lambda one: one.parent_id is None)
-        names = {call.summary.session_id: call.summary.tool_name for call in calls_in(reader)}
-    assert child.parent_id == parent.id
-    assert names == {parent.id: "edit", child.id: "view"}
+    assert tools_of_child_and_parent(tmp_path) == ("view", "edit")
 
 
 def test_odd_values_are_imported(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from tests.importers.sources import (
     calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
+    receipt_of,
     stream_of,
     write_lines,
 )
@@ -52,9 +54,7 @@ def write_document(path: Path, *messages: Any) -> Path:
 
 def imported_call(folder: Path, call: dict[str, Any]) -> Any:
     import_one(folder, write_document(folder / "a.json", {**SAID, "toolCalls": [call]}))
-    with opened(folder) as reader:
-        (found,) = calls_in(reader)
-    return found
+    return only_call(folder)
 
 
 def test_an_edit_has_all_three_surfaces(tmp_path: Path) -> None:
@@ -67,8 +67,7 @@ def test_an_edit_has_all_three_surfaces(tmp_path: Path) -> None:
         question, answer = messages_in(reader)
         (session,) = reader.sessions()
     assert call.arguments == b'{"file_path":"a"}'
-    assert call.receipt is not None
-    assert call.receipt.text == "Modified a"
+    assert receipt_of(call) == "Modified a"
     assert (call.summary.state, call.not_recorded) == ("success", ())
     assert call.message_id == answer.id
     for part in (b'"model":"gemini-9"', b'"input":9', b'"look first"', b'"Editing"'):

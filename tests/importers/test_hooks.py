@@ -24,6 +24,7 @@ from tests.importers.sources import (
     only_call,
     opened,
     output_of,
+    receipt_of,
     stream_of,
     write_lines,
 )
@@ -36,7 +37,7 @@ from tooltrail.importers.hook_log import append_event
 from tooltrail.importers.lines import read_lines
 from tooltrail.records import DamageError
 from tooltrail.redaction import default_rules
-from tooltrail.store import open_store
+from tooltrail.store import InvocationDetail, open_store
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.verify import verify
 from tooltrail.transcripts import load_transcript
@@ -76,6 +77,18 @@ def imported(folder: Path) -> list[Imported]:
     return found
 
 
+def call_of(folder: Path, *events: Mapping[str, Any]) -> InvocationDetail:
+    """The only call that events tell."""
+    log(folder, *events)
+    imported(folder)
+    return only_call(folder)
+
+
+def names_in(folder: Path) -> list[str | None]:
+    with opened(folder) as reader:
+        return [one.summary.call_id for one in calls_in(reader)]
+
+
 def test_a_session_is_recorded_by_its_events_alone(tmp_path: Path) -> None:
     log(
         tmp_path,
@@ -103,33 +116,28 @@ def test_a_session_is_recorded_by_its_events_alone(tmp_path: Path) -> None:
     assert_intact(tmp_path)
 
 
+INTERRUPTED = tool("PostToolUseFailure", "t1", error="stopped", is_interrupt=True)
+
+
 @pytest.mark.parametrize(
     ("last", "state", "kind", "message"),
     [
         (tool("PermissionDenied", "t1", reason="not safe"), "denied", "permission_denied", "not"),
         (tool("PostToolUseFailure", "t1", error="no file"), "error", "tool_execution_failed", "no"),
-        (
-            tool("PostToolUseFailure", "t1", error="stopped", is_interrupt=True),
-            "interrupted",
-            "interrupted",
-            "stopped",
-        ),
+        (INTERRUPTED, "interrupted", "interrupted", "stopped"),
     ],
 )
 def test_a_call_that_failed_has_its_kind(
     tmp_path: Path, last: Mapping[str, Any], state: str, kind: str, message: str
 ) -> None:
-    log(tmp_path, last)  # the event of the start is lost
-    imported(tmp_path)
-    call = only_call(tmp_path)
+    call = call_of(tmp_path, last)  # the event of the start is lost
     assert (call.summary.state, call.summary.error_kind) == (state, kind)
     assert message in (call.canonical_json or "")
 
 
 def test_a_command_that_exits_with_a_status_did_not_fail(tmp_path: Path) -> None:
-    log(tmp_path, tool("PostToolUseFailure", "t1", error="Exit code 2\nno rule", duration_ms=1500))
-    imported(tmp_path)
-    call = only_call(tmp_path)
+    failed = tool("PostToolUseFailure", "t1", error="Exit code 2\nno rule", duration_ms=1500)
+    call = call_of(tmp_path, failed)
     assert output_of(tmp_path, call, "combined") == b"no rule"
     summary = call.summary
     assert (summary.state, summary.exit_status, summary.duration_ms) == ("success", 2, 1500)
@@ -202,8 +210,7 @@ def test_the_transcript_comes_first(tmp_path: Path) -> None:
         ended, running = calls_in(reader)
         assert [message.role for message in messages_in(reader)] == ["user", "assistant"]
         assert reader.session("@last").agent == "claude-code"
-    assert ended.receipt is not None
-    assert (ended.receipt.text, ended.message_id is not None) == ("out\nerr", True)
+    assert (receipt_of(ended), ended.message_id is not None) == ("out\nerr", True)
     assert (running.summary.state, running.summary.call_id) == ("started", "t2")
     assert_intact(tmp_path, is_complete=False)
 
@@ -230,13 +237,10 @@ def test_a_later_transcript_adds_what_the_model_saw(tmp_path: Path) -> None:
         assert stream_of(reader, first, "stdout") == b"out\n"
         entries = load_transcript(reader, "@last").entries
     assert first.receipt is not None
-    assert second.receipt is not None
     assert (first.receipt.text, first.receipt.renderer_name) == ("out\nerr", "seen")
-    assert second.receipt.text == "\0 out"
-    assert (first.not_recorded, first.source and first.source.file.endswith("25.jsonl")) == (
-        (),
-        True,
-    )
+    assert (receipt_of(second), first.not_recorded) == ("\0 out", ())
+    assert first.source is not None
+    assert first.source.file.endswith("25.jsonl")
     kinds = [type(one).__name__ for one in entries]
     assert kinds[:3] == ["MessageView", "MessageView", "InvocationDetail"]
     assert_intact(tmp_path)
@@ -270,17 +274,13 @@ def test_a_spilled_output_is_complete_or_counted_as_lost(tmp_path: Path, is_gone
     response: dict[str, Any] = {**SHELL, "stdout": "line\n", "persistedOutputPath": str(path)}
     response["persistedOutputSize"] = len(whole)
     named = {"transcript_path": str(transcript(tmp_path, ASK, CALL))}
-    log(tmp_path, tool("PostToolUse", "t1", tool_response=response, **named))
-    imported(tmp_path)
-    call = only_call(tmp_path)
+    call = call_of(tmp_path, tool("PostToolUse", "t1", tool_response=response, **named))
     assert output_of(tmp_path, call, "stdout") == (b"line\n" if is_gone else whole)
     assert call.summary.lost_size == (len(whole) - 5 if is_gone else 0)
 
 
 def test_output_without_errors_is_recorded(tmp_path: Path) -> None:
-    log(tmp_path, tool("PostToolUse", "t1", tool_response={"stdout": "abc"}))
-    imported(tmp_path)
-    call = only_call(tmp_path)
+    call = call_of(tmp_path, tool("PostToolUse", "t1", tool_response={"stdout": "abc"}))
     assert output_of(tmp_path, call, "stdout") == b"abc"
 
 
@@ -297,8 +297,7 @@ def test_a_clock_that_was_ahead_holds_nothing_back(tmp_path: Path) -> None:
     log(tmp_path, tool("PreToolUse", "t1"), at=time.time() + 86_400)
     log(tmp_path, tool("PreToolUse", "t2"))
     imported(tmp_path)
-    with opened(tmp_path) as reader:
-        assert {one.summary.call_id for one in calls_in(reader)} == {"t1", "t2"}
+    assert {*names_in(tmp_path)} == {"t1", "t2"}
 
 
 def test_the_transcript_of_a_sub_agent_is_found(tmp_path: Path) -> None:
@@ -320,8 +319,7 @@ def test_the_newest_events_wait_two_seconds(tmp_path: Path) -> None:
     newest = json.dumps(tool("PreToolUse", "t2")).encode()
     append_event(str(tmp_path / "spool"), "claude-code", newest)
     imported(tmp_path)
-    with opened(tmp_path) as reader:
-        assert [call.summary.call_id for call in calls_in(reader)] == ["t1"]
+    assert names_in(tmp_path) == ["t1"]
     assert has_events(tmp_path / "spool")
 
 
@@ -344,8 +342,7 @@ def test_a_torn_event_costs_only_itself(tmp_path: Path) -> None:
     log(tmp_path, tool("PreToolUse", "t2"))
     *_, report = imported(tmp_path)
     assert len(report.damaged) == 1
-    with opened(tmp_path) as reader:
-        assert [call.summary.call_id for call in calls_in(reader)] == ["t1", "t2"]
+    assert names_in(tmp_path) == ["t1", "t2"]
     assert not has_events(tmp_path / "spool")
 
 
@@ -354,8 +351,7 @@ def test_a_log_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
     (tmp_path / "spool" / "hooks" / "claude-code-2026-01-01.jsonl").mkdir()
     _, (failure,) = import_events(tmp_path / "spool", default_rules())
     assert "claude-code-2026-01-01.jsonl cannot be imported: Is a directory" in str(failure)
-    with opened(tmp_path) as reader:
-        assert [one.summary.call_id for one in calls_in(reader)] == ["t1"]
+    assert names_in(tmp_path) == ["t1"]
 
 
 def test_a_log_is_deleted_days_after_it_was_imported(tmp_path: Path) -> None:
@@ -370,26 +366,11 @@ def test_a_log_is_deleted_days_after_it_was_imported(tmp_path: Path) -> None:
 
 def test_a_secret_that_was_replaced_is_counted(tmp_path: Path) -> None:
     mark = "[REDACTED:github-token]"
-    log(tmp_path, tool("PostToolUse", "t1", tool_response={**SHELL, "stdout": f"is {mark}\n"}))
-    imported(tmp_path)
-    call = only_call(tmp_path)
+    response = {**SHELL, "stdout": f"is {mark}\n"}
+    call = call_of(tmp_path, tool("PostToolUse", "t1", tool_response=response))
     assert output_of(tmp_path, call, "stdout") == f"is {mark}\n".encode()
     (found,) = [one for one in call.redacted if one.field == "stdout"]
     assert (found.rule, found.count, found.offset) == ("github-token", 1, 3)
-
-
-def test_events_that_keep_their_secrets_are_in_a_log_of_their_own(tmp_path: Path) -> None:
-    secret = "ghp_" + "a1" * 18
-    spool = str(tmp_path / "spool")
-    one = json.dumps(tool("PostToolUse", "t1", tool_response={**SHELL, "stdout": secret}))
-    append_event(spool, "claude-code", one.encode(), is_redacted=False)
-    (path,) = (tmp_path / "spool" / "hooks").iterdir()
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps({**line, "at": LONG_AGO}) + "\n" for line in lines))
-    imported(tmp_path)
-    call = only_call(tmp_path)
-    assert output_of(tmp_path, call, "stdout") == secret.encode()
-    assert call.redacted == ()
 
 
 def test_a_log_of_another_program_is_left_alone(tmp_path: Path) -> None:

@@ -19,10 +19,7 @@ from tooltrail.importers import Importer, codex, find_files, usual_folders
 from tooltrail.importers.events import Event, Line
 from tooltrail.records.errors import UnavailableError
 
-LINES = [
-    claude_call(1, "t", "Bash", {"command": "make"}),
-    claude_result(2, "t", "built"),
-]
+LINES = [claude_call(1, "t", "Bash", {"command": "make"}), claude_result(2, "t", "built")]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 import pytest
 from tests.importers.sources import (
     assert_odd_values_are_imported,
-    calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
+    receipt_of,
     stream_of,
     write_lines,
 )
@@ -74,9 +75,7 @@ def log(message: Any = TOOL, *events: Any, **sample: Any) -> dict[str, Any]:
 
 def imported_call(folder: Path, value: Any) -> InvocationDetail:
     assert import_one(folder, write_lines(folder / "a.json", [value])).format == "inspect"
-    with opened(folder) as reader:
-        (call,) = calls_in(reader)
-    return call
+    return only_call(folder)
 
 
 def test_a_call_has_all_three_surfaces(tmp_path: Path) -> None:
@@ -85,8 +84,7 @@ def test_a_call_has_all_three_surfaces(tmp_path: Path) -> None:
         assert stream_of(reader, call, "content") == b"a\n"
         (session,) = reader.sessions()
         messages = messages_in(reader)
-    assert call.receipt is not None
-    assert (call.receipt.text, call.not_recorded) == ("a\n", ())
+    assert (receipt_of(call), call.not_recorded) == ("a\n", ())
     assert (call.arguments, call.summary.duration_ms) == (b'{"cmd":"ls"}', 1500)
     assert (session.agent, session.title) == ("inspect 0.3.95", "ctf 7 (1)")
     assert '"git_commit":"abc"' in session.environment
@@ -126,8 +124,7 @@ def test_a_failure_has_its_kind(tmp_path: Path, error: str, state: str, kind: st
     failed = {**TOOL, "content": "", "error": failure}
     call = imported_call(tmp_path, log(failed, {**TOOL_EVENT, "result": "", "error": failure}))
     assert (call.summary.state, call.summary.error_kind) == (state, kind)
-    assert call.receipt is not None
-    assert call.receipt.text == "it failed"
+    assert receipt_of(call) == "it failed"
 
 
 def test_a_failure_is_shown_as_it_was_sent(tmp_path: Path) -> None:
@@ -135,8 +132,7 @@ def test_a_failure_is_shown_as_it_was_sent(tmp_path: Path) -> None:
     sent = {"role": "tool", "tool_call_id": "c1", "content": "Error: it failed"}
     later = {"event": "model", "call": {"request": {"messages": [sent]}}}
     call = imported_call(tmp_path, log(failed, later))
-    assert call.receipt is not None
-    assert call.receipt.text == "Error: it failed"
+    assert receipt_of(call) == "Error: it failed"
 
 
 def test_a_call_whose_result_was_removed_has_its_output(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tests.importers.sources import (
     only_call,
     opened,
     output_of,
+    receipt_of,
     write_document,
 )
 
@@ -66,8 +67,7 @@ def test_a_command_in_a_text_has_only_a_receipt(tmp_path: Path) -> None:
         messages = messages_in(reader)
     assert call.arguments == b"make"
     assert call.not_recorded == ("output", "canonical")
-    assert call.receipt is not None
-    assert call.receipt.text == shown
+    assert receipt_of(call) == shown
     assert [one.role for one in messages] == ["system", "user", "assistant"]
     assert b'"usage":{"total":7}' in (messages[-1].document or b"")
     assert session.agent == "mini-swe-agent 2.0"
@@ -87,8 +87,7 @@ def test_a_command_of_version_2_has_all_three_surfaces(tmp_path: Path) -> None:
     assert output_of(tmp_path, call, "combined") == b"built\n"
     assert (call.summary.call_id, call.summary.exit_status) == ("c1", 2)
     assert call.arguments == b'{"command": "make"}'
-    assert call.receipt is not None
-    assert call.receipt.text == "<output>built</output>"
+    assert receipt_of(call) == "<output>built</output>"
     assert call.not_recorded == ()
     assert_intact(tmp_path)
 
@@ -101,8 +100,7 @@ def test_calls_of_the_responses_api_are_found_by_their_ids(tmp_path: Path) -> No
     imported(tmp_path, answer, {**shown, "extra": extra})
     call = only_call(tmp_path)
     assert (call.arguments, call.summary.exit_status) == (b'{"command": "make"}', 0)
-    assert call.receipt is not None
-    assert call.receipt.text == "ok"
+    assert receipt_of(call) == "ok"
 
 
 @pytest.mark.parametrize(

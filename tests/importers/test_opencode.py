@@ -11,6 +11,7 @@ from tests.importers.sources import (
     messages_in,
     only_call,
     opened,
+    receipt_of,
     stream_of,
     write_document,
 )
@@ -73,8 +74,7 @@ def test_a_command_has_all_three_surfaces(tmp_path: Path) -> None:
     assert (summary.state, summary.exit_status, summary.duration_ms) == ("success", 2, 1500)
     assert call.not_recorded == ()
     assert call.arguments == b'{"command":"make","workdir":"/src/sub"}'
-    assert call.receipt is not None
-    assert call.receipt.text == "built\n"
+    assert receipt_of(call) == "built\n"
     assert (found.agent, found.title) == ("opencode 1.4.3", "Build it")
     assert b'"usage":{"input":7}' in (message.document or b"")
     assert_intact(tmp_path)

@@ -12,6 +12,7 @@ from tests.importers.sources import (
     only_call,
     opened,
     output_of,
+    receipt_of,
     stream_of,
     write_lines,
 )
@@ -77,11 +78,9 @@ def test_a_command_has_its_output_and_no_receipt(tmp_path: Path) -> None:
 
 def test_an_edit_has_what_the_tool_returned_beside_the_text(tmp_path: Path) -> None:
     history = observed("edit", "edited", extras={"path": "a", "diff": "+x"})
-    import_one(tmp_path, write_lines(tmp_path / "output.jsonl", [{"history": history}]))
-    call = only_call(tmp_path)
+    call = only_call(tmp_path, [{"history": history}])
     assert output_of(tmp_path, call, "structured") == b'{"diff":"+x","path":"a"}'
-    assert call.receipt is not None
-    assert call.receipt.text == "edited"
+    assert receipt_of(call) == "edited"
     assert (call.not_recorded, call.arguments) == ((), b'{"path":"a"}')
 
 
@@ -97,17 +96,14 @@ def test_an_edit_has_what_the_tool_returned_beside_the_text(tmp_path: Path) -> N
 def test_an_observation_says_whether_the_tool_failed(
     tmp_path: Path, kind: str, content: str, state: str
 ) -> None:
-    import_one(tmp_path, write_lines(tmp_path / "a.json", [observed(kind, content)]))
-    call = only_call(tmp_path)
+    call = only_call(tmp_path, [observed(kind, content)])
     assert call.summary.state == state
-    assert call.receipt is not None
-    assert call.receipt.text == content
+    assert receipt_of(call) == content
 
 
 def test_an_output_that_openhands_cut_is_marked_as_lost(tmp_path: Path) -> None:
     cut = {**RAN, "content": "a[... Observation truncated due to length ...]z"}
-    import_one(tmp_path, write_lines(tmp_path / "a.json", [[TASK, RUN, cut]]))
-    call = only_call(tmp_path)
+    call = only_call(tmp_path, [[TASK, RUN, cut]])
     assert [one.stage for one in call.omissions] == ["capture"]
 
 
@@ -128,12 +124,13 @@ def test_events_of_2024_have_no_ids(tmp_path: Path) -> None:
         roles = [one.role for one in messages_in(reader)]
     assert roles == ["user", "assistant", "assistant"]
     assert (command.summary.exit_status, command.arguments) == (0, b'{"command":"make"}')
-    assert code.receipt is not None
-    assert (code.receipt.text, code.not_recorded) == ("2", ("output", "canonical"))
+    assert (receipt_of(code), code.not_recorded) == ("2", ("output", "canonical"))
 
 
 def test_odd_values_are_imported(tmp_path: Path) -> None:
     state = event(7, observation="agent_state_changed", content="", extras={})
     ran = {**RAN, "tool_call_metadata": {"function_name": "bash", "tool_call_id": "t1"}}
-    history = [TASK, RUN, ran, *observed("edit", "x", extras={"path": "a"})[1:], state]
-    assert_odd_values_are_imported(tmp_path, [{"history": history, "instance_id": "i"}])
+    edited = observed("edit", "x", extras={"path": "a"})
+    histories = [[TASK, RUN, ran], [*edited, state]]
+    lines = [{"history": one, "instance_id": "i"} for one in histories]
+    assert_odd_values_are_imported(tmp_path, lines)

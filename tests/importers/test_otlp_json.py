@@ -24,6 +24,8 @@ from tests.importers.sources import (
     only_call,
     opened,
     output_of,
+    receipt_of,
+    said_in,
     stream_of,
     write_document,
     write_lines,
@@ -195,11 +197,7 @@ def langfuse_export(name: str) -> dict[str, Any]:
         (  # OpenInference: the span of the tool has no id
             "openai-agents",
             "call_Kud0j0DxWSmLzv9W5m6qVqXn",
-            (
-                '{"city":"Tokyo"}',
-                "The weather in Tokyo is sunny.",
-                "The weather in Tokyo is sunny.",
-            ),
+            ('{"city":"Tokyo"}', *["The weather in Tokyo is sunny."] * 2),
             ["system", "user", "assistant", "assistant"],
         ),
         (  # GenAI: only the agent, whose span ends last, has the instructions
@@ -250,12 +248,14 @@ def test_a_call_without_a_chat_has_no_receipt(tmp_path: Path) -> None:
     attributes = {**TOOL, "gen_ai.tool.call.result": {"sum": 3.5}}
     call = span("s1", (10**18, 10**18 + 2_000_000), attributes)
     other = span("s2", (10**18, 10**18), {"http.method": "GET"})
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", [export(call, other), export(call)]))
-    found = only_call(tmp_path)
+    found = only_call(tmp_path, [export(call, other), export(call)])
     assert output_of(tmp_path, found, "structured") == b'{"sum":3.5}'
     assert found.arguments == b'{"numbers":[1,2.5],"exact":true}'
     assert (found.summary.state, found.summary.duration_ms) == ("success", 2)
     assert found.not_recorded == ("receipt",)
+
+
+EXCEPTION = {"exception.message": "no such number"}
 
 
 @pytest.mark.parametrize(
@@ -263,21 +263,13 @@ def test_a_call_without_a_chat_has_no_receipt(tmp_path: Path) -> None:
     [
         {"status": {"code": 2, "message": "no such number"}},
         {"status": {"code": "STATUS_CODE_ERROR", "message": "no such number"}},
-        {
-            "events": [
-                {
-                    "name": "exception",
-                    "attributes": attributes_of({"exception.message": "no such number"}),
-                }
-            ]
-        },
+        {"events": [{"name": "exception", "attributes": attributes_of(EXCEPTION)}]},
         {"attributes": attributes_of({**TOOL, "error.type": "no such number"})},
     ],
 )
 def test_each_sign_of_a_failure_is_one(tmp_path: Path, failed: dict[str, Any]) -> None:
     call = {**span("s1", (1, 2), TOOL), **failed}
-    import_one(tmp_path, write_document(tmp_path / "a.json", export(call)))
-    found = only_call(tmp_path)
+    found = only_call(tmp_path, [export(call)])
     assert found.summary.state == "error"
     assert "no such number" in (found.complete_json or "")
 
@@ -302,9 +294,7 @@ def test_an_event_of_a_span_may_have_the_messages(tmp_path: Path) -> None:
     events = [{"name": name, "attributes": attributes_of(about)}]
     chat = span("s1", (1, 2), {"gen_ai.operation.name": "chat"}, events=events)
     import_one(tmp_path, write_document(tmp_path / "a.json", export(chat)))
-    with opened(tmp_path) as reader:
-        said = [(one.role, one.text) for one in messages_in(reader)]
-    assert said == [("user", "go"), ("assistant", "gone")]
+    assert said_in(tmp_path) == [("user", "go"), ("assistant", "gone")]
 
 
 def test_older_names_of_the_messages_are_read(tmp_path: Path) -> None:
@@ -316,12 +306,9 @@ def test_older_names_of_the_messages_are_read(tmp_path: Path) -> None:
         "gen_ai.completion.0.role": "assistant",
         "gen_ai.completion.0.content": "Yes.",
     }
-    import_one(
-        tmp_path, write_document(tmp_path / "a.json", export(span("s1", (1, 2), attributes)))
-    )
-    with opened(tmp_path) as reader:
-        said = [(one.role, one.text) for one in messages_in(reader)]
-    assert said == [("user", "Is it on?"), ("assistant", "Yes.")]
+    chat = span("s1", (1, 2), attributes)
+    import_one(tmp_path, write_document(tmp_path / "a.json", export(chat)))
+    assert said_in(tmp_path) == [("user", "Is it on?"), ("assistant", "Yes.")]
 
 
 def test_a_message_may_have_a_call_with_its_result(tmp_path: Path) -> None:
@@ -330,18 +317,13 @@ def test_a_message_may_have_a_call_with_its_result(tmp_path: Path) -> None:
         "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [ASKED, GIVEN]}]),
     }
     chat = span("s1", (1, 2), attributes)
-    import_one(tmp_path, write_document(tmp_path / "a.json", export(chat)))
-    with opened(tmp_path) as reader:
-        (found,) = calls_in(reader)
-    assert found.receipt is not None
-    assert (found.summary.state, found.receipt.text) == ("success", '{"sum":3.5}')
+    found = only_call(tmp_path, [export(chat)])
+    assert (found.summary.state, receipt_of(found)) == ("success", '{"sum":3.5}')
 
 
 def test_a_tool_that_says_that_it_is_fine_has_no_error(tmp_path: Path) -> None:
     call = span("s1", (1, 2), TOOL, status={"code": 1, "message": "fine"})
-    import_one(tmp_path, write_document(tmp_path / "a.json", export(call)))
-    with opened(tmp_path) as reader:
-        (found,) = calls_in(reader)
+    found = only_call(tmp_path, [export(call)])
     assert found.summary.state == "success"
     assert "fine" not in (found.complete_json or "")
 
@@ -359,10 +341,8 @@ def test_calls_of_one_id_are_as_many_as_their_spans(tmp_path: Path) -> None:
 
 
 def test_a_tool_without_a_name_has_that_of_its_span(tmp_path: Path) -> None:
-    genai, inference = (
-        {"gen_ai.operation.name": "execute_tool"},
-        {"openinference.span.kind": "TOOL"},
-    )
+    genai = {"gen_ai.operation.name": "execute_tool"}
+    inference = {"openinference.span.kind": "TOOL"}
     spans = [span("execute_tool add", (1, 2), genai), span("search", (2, 3), inference)]
     import_one(tmp_path, write_document(tmp_path / "a.json", export(*spans)))
     with opened(tmp_path) as reader:
@@ -393,8 +373,7 @@ def test_events_of_the_span_of_a_tool_may_have_its_surfaces(tmp_path: Path) -> N
     ]
     bare = {name: TOOL[name] for name in ("gen_ai.operation.name", "gen_ai.tool.name")}
     call = span("s1", (1, 2), bare, events=events)
-    import_one(tmp_path, write_document(tmp_path / "a.json", export(call)))
-    found = only_call(tmp_path)
+    found = only_call(tmp_path, [export(call)])
     assert output_of(tmp_path, found, "content") == b'[{"text": "one"}]'
     assert (found.arguments, found.summary.call_id) == (b'{"n": 1}', "s1")
 

@@ -9,7 +9,9 @@ from tests.importers.sources import (
     calls_in,
     import_one,
     messages_in,
+    only_call,
     opened,
+    receipt_of,
     stream_of,
     write_lines,
 )
@@ -53,9 +55,7 @@ def entry(n: int, message: Any, **more: Any) -> dict[str, Any]:
 def imported_call(folder: Path, result: dict[str, Any]) -> Any:
     lines = [HEAD, entry(1, ANSWER), entry(2, {**RESULT, **result})]
     import_one(folder, write_lines(folder / "a.jsonl", lines))
-    with opened(folder) as reader:
-        (call,) = calls_in(reader)
-    return call
+    return only_call(folder)
 
 
 def test_an_edit_has_all_three_surfaces(tmp_path: Path) -> None:
@@ -68,8 +68,7 @@ def test_an_edit_has_all_three_surfaces(tmp_path: Path) -> None:
         _, answer = messages_in(reader)
         (session,) = reader.sessions()
     assert call.arguments == b'{"path":"a","n":1.5}'
-    assert call.receipt is not None
-    assert call.receipt.text == "Successfully replaced"
+    assert receipt_of(call) == "Successfully replaced"
     assert (call.summary.state, call.not_recorded) == ("success", ())
     assert call.message_id == answer.id
     for part in (b'"model":"claude-9"', b'"usage":{"input":3,', b'"thinkingSignature":"sig"'):

@@ -12,6 +12,7 @@ from tests.importers.sources import (
     messages_in,
     only_call,
     opened,
+    receipt_of,
     stream_of,
     write_document,
 )
@@ -20,10 +21,7 @@ TASK = [
     {"role": "system", "content": "Be good.", "agent": "main"},
     {"role": "user", "content": "Build it.", "agent": "main"},
 ]
-CONFIG = {
-    "agent": {"model": {"name": "gpt-4o"}},
-    "problem_statement": {"id": "issue-1"},
-}
+CONFIG = {"agent": {"model": {"name": "gpt-4o"}}, "problem_statement": {"id": "issue-1"}}
 TEXT = {"role": "assistant", "content": "Go.\n```\nmake\n```", "action": "make\n", "agent": "main"}
 FUNCTION = {"name": "open", "arguments": '{"path":"a"}'}
 NAMED = {
@@ -64,8 +62,7 @@ def test_a_command_in_a_text_has_all_three_surfaces(tmp_path: Path) -> None:
         assert stream_of(reader, call, "combined") == b"built"
     assert (call.arguments, call.summary.tool_name) == (b"make\n", "bash")
     assert (call.summary.duration_ms, call.summary.exit_status) == (250, None)
-    assert call.receipt is not None
-    assert call.receipt.text == receipt
+    assert receipt_of(call) == receipt
     assert '"cwd":"/a"' in (other.complete_json or "")
     assert (session.agent, session.title) == ("swe-agent", "issue-1")
     assert [one.role for one in messages] == ["system", "user", "assistant", "assistant"]

@@ -15,7 +15,15 @@ from tooltrail.records import (
     default_policy,
 )
 from tooltrail.records.digests import digest_of
-from tooltrail.records.facts import CallEnded, CallStarted, MessageAdded, Shown, StreamFact
+from tooltrail.records.facts import (
+    CallEnded,
+    CallStarted,
+    MessageAdded,
+    SessionOpened,
+    Shown,
+    StreamFact,
+    ToolsOffered,
+)
 
 FAMILIES = default_families()
 POLICY = default_policy(FAMILIES)
@@ -124,11 +132,39 @@ def as_shown(
     )
 
 
-def message(session: UUID, text: bytes = b"hello", *, id: UUID | None = None) -> Entry:  # noqa: A002
+def message(
+    session: UUID,
+    text: bytes = b"hello",
+    *,
+    id: UUID | None = None,  # noqa: A002
+    at: float = 0,
+    role: str = "user",
+    **more: Any,
+) -> Entry:
+    """A message; `document` and `payload` are bodies, all else is a member of the fact."""
+    bodies = {name: more.pop(name) for name in ("document", "payload") if name in more}
+    more |= {name: digest_of(body) for name, body in bodies.items()}
     fact = MessageAdded(
-        session=session, id=id or next_id(), at=moment(), role="user", text=digest_of(text)
+        session=session, id=id or next_id(), at=moment(at), role=role, text=digest_of(text), **more
     )
-    return Entry(fact, [text])
+    return Entry(fact, [text, *bodies.values()])
+
+
+def offered(session: UUID, *definitions: bytes, at: float = 0) -> Entry:
+    """An offer of tools with these definitions."""
+    tools = tuple(map(digest_of, definitions))
+    fact = ToolsOffered(session=session, id=next_id(), at=moment(at), tools=tools)
+    return Entry(fact, definitions)
+
+
+def opened(
+    session: UUID, *, at: float = 0, environment: bytes | None = None, **members: Any
+) -> Entry:
+    """The opening of a session; `environment` is a body."""
+    if environment is not None:
+        members["environment"] = digest_of(environment)
+    fact = SessionOpened(session=session, at=moment(at), **members)
+    return Entry(fact, [] if environment is None else [environment])
 
 
 def changed(entry: Entry, **members: object) -> Entry:

@@ -5,12 +5,7 @@ from typing import Any, TypeVar
 
 from tests.support.recording import in_memory, ingested_rows
 
-from tooltrail.records import (
-    CommandOutput,
-    CompleteOutput,
-    StreamRecord,
-    ToolCall,
-)
+from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolCall
 from tooltrail.records.fact_spelling import read_fact
 from tooltrail.records.facts import Fact
 from tooltrail.store import InvocationDetail, Store

@@ -136,8 +136,7 @@ def fill(store: StoreParts, *, guarded: bool = False) -> None:
             timed_out=True,
         ),
         Entry(
-            ToolsOffered(session=LEG, id=OFFER, at=AT, tools=tuple(map(digest_of, tools))),
-            tools,
+            ToolsOffered(session=LEG, id=OFFER, at=AT, tools=tuple(map(digest_of, tools))), tools
         ),
         Entry(
             AgentLeg(

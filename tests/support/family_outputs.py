@@ -167,11 +167,7 @@ def _submission(
     value: StreamRecord, agent: str, errors: tuple[SchemaViolation, ...], attempt: int
 ) -> StructuredOutput:
     return StructuredOutput(
-        agent=agent,
-        schema_digest=digest_of(b"schema"),
-        value=value,
-        errors=errors,
-        attempt=attempt,
+        agent=agent, schema_digest=digest_of(b"schema"), value=value, errors=errors, attempt=attempt
     )
 
 
@@ -249,10 +245,7 @@ OUTPUTS: dict[type[FamilyOutput], st.SearchStrategy[FamilyOutput]] = {
         st.integers(1, 2**31 - 1),
     ),
     TaskInputOutput: st.builds(
-        TaskInputOutput,
-        task=tasks,
-        accepted_input=st.booleans(),
-        bytes_written=st.none() | numbers,
+        TaskInputOutput, task=tasks, accepted_input=st.booleans(), bytes_written=st.none() | numbers
     ),
     TaskListOutput: st.builds(
         TaskListOutput, total_active=numbers, limit=st.none() | numbers, tasks=repeated(tasks)
@@ -270,10 +263,7 @@ OUTPUTS: dict[type[FamilyOutput], st.SearchStrategy[FamilyOutput]] = {
     ),
     TaskStatusOutput: st.builds(TaskStatusOutput, task=tasks),
     TaskStopOutput: st.builds(
-        TaskStopOutput,
-        task=tasks,
-        stop_requested=st.booleans(),
-        force_stop_requested=st.booleans(),
+        TaskStopOutput, task=tasks, stop_requested=st.booleans(), force_stop_requested=st.booleans()
     ),
     WebFetchOutput: st.builds(
         WebFetchOutput,
@@ -287,11 +277,7 @@ OUTPUTS: dict[type[FamilyOutput], st.SearchStrategy[FamilyOutput]] = {
         text=streams("text"),
     ),
     WebSearchOutput: st.builds(
-        WebSearchOutput,
-        query=texts,
-        provider=texts,
-        results=repeated(hits),
-        fetched_at=moments,
+        WebSearchOutput, query=texts, provider=texts, results=repeated(hits), fetched_at=moments
     ),
     WorkItemOutput: st.one_of(
         st.builds(WorkItemOutput, item=work_items, **work_rest),

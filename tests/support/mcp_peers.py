@@ -14,7 +14,7 @@ from mcp.client import Client
 from mcp.client.stdio import stdio_client
 from mcp.server.mcpserver import Context, MCPServer
 
-CALLS = 100
+CALLS = 40
 
 server = MCPServer("demo", log_level="CRITICAL")
 

@@ -10,13 +10,7 @@ from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.log import Entry
 from tooltrail.journal.session import Session
-from tooltrail.records import (
-    CommandOutput,
-    CompleteOutput,
-    StreamRecord,
-    ToolCall,
-    ToolError,
-)
+from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolCall, ToolError
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import MessageAdded
 from tooltrail.store import Store
@@ -67,9 +61,7 @@ def run_command(
     call: ToolCall | None = None,
 ) -> Finished:
     invocation = session.start(call or ToolCall(tool_name="Bash"))
-    return invocation.finish(
-        command_output(invocation, stdout, stderr, exit_status=exit_status),
-    )
+    return invocation.finish(command_output(invocation, stdout, stderr, exit_status=exit_status))
 
 
 def run_tool(session: Session, *content: str | bytes, tool: str = "Read") -> Finished:

@@ -4,12 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tooltrail.records import (
-    Budget,
-    CanonicalResult,
-    FamilyRegistry,
-    default_families,
-)
+from tooltrail.records import Budget, CanonicalResult, FamilyRegistry, default_families
 
 
 def reworded(

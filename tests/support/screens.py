@@ -18,14 +18,8 @@ from tests.support.cli import Cli, on_a_terminal
 
 WIDTHS = (80, 160)
 COMMANDS = (
-    "log",
-    "show toolu_04",
-    "search login",
-    "stats --by tool",
-    "diff toolu_02 toolu_03",
-    "status",
-    "--help",
-    "log --help",
+    *("log", "show toolu_04", "search login", "stats --by tool", "diff toolu_02 toolu_03"),
+    *("status", "--help", "log --help"),
 )
 _FOLDER = Path(__file__).parents[1] / "cli" / "screens"
 

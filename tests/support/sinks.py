@@ -1,5 +1,6 @@
 """Real sinks that count requests, and objects with chosen frames or a wrong index."""
 
+import tempfile
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tooltrail.artifacts import (
+    ArtifactArchive,
     ArtifactSink,
     ObjectStat,
     SinkCapabilities,
@@ -71,14 +73,26 @@ def counting_sink() -> CountingSink:
     return CountingSink(open_sink(f"memory://{uuid.uuid4()}", create=True))
 
 
-def put_raw(sink: ArtifactSink, folder: Path, path: str, stored: bytes) -> None:
+def put_raw(sink: ArtifactSink, path: str, stored: bytes) -> None:
     """Store `stored` at `path`, in place of any existing object."""
-    source = folder / f"raw-{uuid.uuid4()}"
-    source.write_bytes(stored)
     if sink.exists(path):
         sink.delete(path)
-    assert sink.put(path, source)
-    source.unlink()
+    assert put_bytes(sink, path, stored)
+
+
+def put_bytes(sink: ArtifactSink, path: str, data: bytes) -> bool:
+    """Put a new file with these bytes; whether it made the object."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "source")
+        source.write_bytes(data)
+        return sink.put(path, source)
+
+
+def archive_with(path: str, stored: bytes) -> ArtifactArchive:
+    """An archive in memory with one object, in a sink that counts requests."""
+    sink = counting_sink()
+    put_raw(sink, path, stored)
+    return ArtifactArchive(sink)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,33 @@ def called(session: Session, call: ToolCall, text: str) -> None:
     session.start(call).finish(CompleteOutput.success(call.tool_name, GenericOutput.of(text)))
 
 
+def ask(session: Session, *calls: ToolCall) -> None:
+    """Let a message ask for calls."""
+    session.message(Message(role="assistant", blocks=tuple(CallBlock(call=one) for one in calls)))
+
+
+def told(text: str, **names: Any) -> ResultBlock:
+    return ResultBlock(content=(TextBlock(text=text),), **names)
+
+
+def tell(session: Session, *results: ResultBlock) -> None:
+    """Let a message tell results."""
+    session.message(Message(role="tool", blocks=results))
+
+
+def last(store: Store) -> Transcript:
+    return load_transcript(store.reader, "@last")
+
+
+def text_of(result: ResultBlock) -> str:
+    return "".join(block.text for block in result.content if isinstance(block, TextBlock))
+
+
+def results_of(transcript: Transcript) -> list[str]:
+    messages = conversation_of(transcript).messages
+    return [text_of(result) for message in messages for result in message.results]
+
+
 @pytest.fixture
 def recorded(store: Store) -> Store:
     """A conversation as a runtime records it that knows nothing of messages with calls."""
@@ -61,7 +88,7 @@ def recorded(store: Store) -> Store:
 def test_a_session_without_messages_that_ask_for_calls_can_be_sent(
     recorded: Store, name: str
 ) -> None:
-    export = export_transcript(load_transcript(recorded.reader, "@last"), name)
+    export = export_transcript(last(recorded), name)
     assert request_problems(name, export.request) == []
     kinds = {change.kind for change in export.report}
     assert "result_missing" in kinds
@@ -71,18 +98,10 @@ def test_a_session_without_messages_that_ask_for_calls_can_be_sent(
     assert json.loads(text) == export.request
 
 
-def test_each_call_stands_alone_where_nobody_knows_what_was_asked_together(
-    recorded: Store,
-) -> None:
-    conversation = conversation_of(load_transcript(recorded.reader, "@last"))
-    assert [message.role for message in conversation.messages] == [
-        "system",
-        "user",
-        *("assistant", "tool") * 2,
-        "assistant",
-        "user",
-        "assistant",
-    ]
+def test_each_call_stands_alone_where_nobody_knows_what_was_asked_together(recorded: Store) -> None:
+    conversation = conversation_of(last(recorded))
+    roles = ["system", "user", *("assistant", "tool") * 2, "assistant", "user", "assistant"]
+    assert [message.role for message in conversation.messages] == roles
     assert [len(one.calls) for one in conversation.messages] == [0, 0, 1, 0, 1, 0, 0, 0, 1]
 
 
@@ -92,19 +111,14 @@ def test_a_result_goes_to_the_call_of_its_message_by_id_where_no_message_is_name
     asked = [ToolCall.of("f", {"n": n}, call_id="call_0") for n in range(2)]
     with store.open_session() as session:
         for turn in range(2):
-            # The same ids in each turn, as some servers give, and twice in one.
-            session.message(
-                Message(role="assistant", blocks=tuple(CallBlock(call=call) for call in asked))
-            )
+            ask(session, *asked)  # with the same ids in each turn, as some servers give them
             for call in asked:
                 called(session, call, f"{turn} {call.arguments_raw}")
-            told = ResultBlock(call_id="call_0", content=(TextBlock(text="told twice"),))
-            session.message(Message(role="tool", blocks=(told,)))
-    conversation = conversation_of(load_transcript(store.reader, "@last"))
+            tell(session, told("told twice", call_id="call_0"))
+    conversation = conversation_of(last(store))
     assert [message.role for message in conversation.messages] == ["assistant", "tool"] * 2
-    texts = [text_of(result) for one in conversation.messages for result in one.results]
-    assert texts == ['0 {"n":0}\n', '0 {"n":1}\n', '1 {"n":0}\n', '1 {"n":1}\n']
-    export = export_transcript(load_transcript(store.reader, "@last"), "anthropic")
+    assert results_of(last(store)) == ['0 {"n":0}\n', '0 {"n":1}\n', '1 {"n":0}\n', '1 {"n":1}\n']
+    export = export_transcript(last(store), "anthropic")
     assert request_problems("anthropic", export.request) == []
     assert len(export.report.of_kind("id_renamed")) == 3
 
@@ -112,36 +126,27 @@ def test_a_result_goes_to_the_call_of_its_message_by_id_where_no_message_is_name
 def test_a_result_without_any_id_goes_to_the_call_that_is_spelled_alike(store: Store) -> None:
     asked = [ToolCall.of("f", {"n": n}) for n in (1, 2, 2)]
     with store.open_session() as session:
-        session.message(
-            Message(role="assistant", blocks=tuple(CallBlock(call=call) for call in asked))
-        )
+        ask(session, *asked)
         for call in (asked[1], asked[0], asked[2], ToolCall.of("f", {"n": 3})):
             called(session, call, f"of {call.arguments_raw}")
-    conversation = conversation_of(load_transcript(store.reader, "@last"))
-    assert [len(one.calls) for one in conversation.messages] == [3, 0, 1, 0]
-    results = {
-        one.key: text_of(one) for message in conversation.messages for one in message.results
-    }
-    told = [
+    conversation = conversation_of(last(store))
+    messages = conversation.messages
+    assert [len(one.calls) for one in messages] == [3, 0, 1, 0]
+    results = {one.key: text_of(one) for message in messages for one in message.results}
+    said = [
         (block.call.arguments_raw, results[block.key])
-        for message in conversation.messages
+        for message in messages
         for block in message.blocks
         if isinstance(block, CallBlock)
     ]
-    assert told == [(raw, f"of {raw}\n") for raw in ('{"n":1}', '{"n":2}', '{"n":2}', '{"n":3}')]
-
-
-def text_of(result: ResultBlock) -> str:
-    return "".join(block.text for block in result.content if isinstance(block, TextBlock))
+    assert said == [(raw, f"of {raw}\n") for raw in ('{"n":1}', '{"n":2}', '{"n":2}', '{"n":3}')]
 
 
 def test_a_recorded_result_of_a_call_that_nobody_ran_here_counts(store: Store) -> None:
-    call = ToolCall.of("f", {}, call_id="x")
-    result = ResultBlock(call_id="x", content=(TextBlock(text="from elsewhere"),))
     with store.open_session() as session:
-        session.message(Message(role="assistant", blocks=(CallBlock(call=call),)))
-        session.message(Message(role="tool", blocks=(result,)))
-    export = export_transcript(load_transcript(store.reader, "@last"), "openai")
+        ask(session, ToolCall.of("f", {}, call_id="x"))
+        tell(session, told("from elsewhere", call_id="x"))
+    export = export_transcript(last(store), "openai")
     assert export.request["messages"] == [
         {
             "role": "assistant",
@@ -156,25 +161,18 @@ def test_a_recorded_result_of_a_call_that_nobody_ran_here_counts(store: Store) -
 
 def test_a_recorded_result_counts_where_the_invocation_has_none(store: Store) -> None:
     call = ToolCall.of("f", {}, call_id="x")
-    result = ResultBlock(call_id="x", content=(TextBlock(text="said by the message"),))
     with store.open_session() as session:
-        session.message(Message(role="assistant", blocks=(CallBlock(call=call),)))
+        ask(session, call)
         session.start(call)
-        session.message(Message(role="tool", blocks=(result,)))
-    transcript = load_transcript(store.reader, "@last")
-    assert [text_of(one) for one in _results(transcript)] == ["said by the message"]
-    export = export_transcript(transcript, "anthropic")
+        tell(session, told("said by the message", call_id="x"))
+    assert results_of(last(store)) == ["said by the message"]
+    export = export_transcript(last(store), "anthropic")
     assert not export.report.of_kind("result_missing")
     assert "said by the message" in json.dumps(export.request)
 
 
-def _results(transcript: Transcript) -> list[ResultBlock]:
-    messages = conversation_of(transcript).messages
-    return [result for message in messages for result in message.results]
-
-
 def test_what_is_not_known_is_marked_and_not_made_up(recorded: Store) -> None:
-    transcript = load_transcript(recorded.reader, "@last")
+    transcript = last(recorded)
     marked = export_transcript(transcript, "openai", ExportPolicy(unanswered="unknown"))
     assert "[unknown: what the model was shown" in json.dumps(marked.request)
     assert "[no result recorded" not in json.dumps(marked.request)
@@ -183,7 +181,7 @@ def test_what_is_not_known_is_marked_and_not_made_up(recorded: Store) -> None:
 
 
 def test_a_session_ends_where_it_is_told_to(recorded: Store) -> None:
-    transcript = load_transcript(recorded.reader, "@last")
+    transcript = last(recorded)
     for name in ("#4", str(recorded.reader.invocation(f"{transcript.session.id}#4").summary.id)):
         assert len(until(transcript, name).entries) == 4
     first = transcript.entries[0]
@@ -204,17 +202,15 @@ def test_payloads_are_printed_byte_for_byte(store: Store) -> None:
     first, second = [json.loads(line) for line in write_payloads(transcript)]
     assert (first["seq"], first["payload"]) == (2, '{"a" : 1}\n')
     assert (second["role"], second["payload_base64"]) == ("assistant", "/wA=")
-    assert list(write_payloads(load_transcript(store.reader, "@last"))) == []
+    assert list(write_payloads(last(store))) == []
 
 
-def test_a_compacted_result_is_in_the_report_and_refused_by_a_strict_export(
-    store: Store,
-) -> None:
+def test_a_compacted_result_is_in_the_report_and_refused_by_a_strict_export(store: Store) -> None:
     with store.open_session() as session:
         for number in range(3):
             call = ToolCall.of("Bash", {}, call_id=f"call_{number}")
             run_command(session, b"line\n" * 3_000, call=call)
-    transcript = load_transcript(store.reader, "@last")
+    transcript = last(store)
     strict = ExportPolicy(strict=True)
     whole = export_transcript(transcript, "openai", strict)
     writer = provider_writer("openai")
@@ -236,34 +232,26 @@ COMPACTED = "replaced by the receipt of the compacted result"
 def test_changes_of_the_transcript_come_before_those_of_the_format(store: Store) -> None:
     with store.open_session() as session:
         run_command(session, b"line\n" * 3_000)
-    transcript = load_transcript(store.reader, "@last")
+    transcript = last(store)
     fitted = fit(transcript, 1, provider_writer("openai")).transcript
     kinds = [change.kind for change in export_transcript(fitted, "openai").report]
     assert kinds[0] == "result_compacted"
     assert "batch_as_text" in kinds
 
 
-def choices(*texts: str, response_id: str = "r1") -> bytes:
+def asking(
+    call_id: str, name: str = "f", arguments: str = "{}", index: int = 0, text: str | None = None
+) -> dict[str, Any]:
+    """A choice of an answer, with a call."""
+    call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    message = {"role": "assistant", "content": text, "tool_calls": [call]}
+    return {"index": index, "finish_reason": "tool_calls", "message": message}
+
+
+def choices(*texts: str, response_id: str = "r1") -> dict[str, Any]:
     """An answer with so many choices, each with a call."""
-    told = [
-        {
-            "index": index,
-            "finish_reason": "tool_calls",
-            "message": {
-                "role": "assistant",
-                "content": text,
-                "tool_calls": [
-                    {
-                        "id": f"call_{text}",
-                        "type": "function",
-                        "function": {"name": "f", "arguments": "{}"},
-                    }
-                ],
-            },
-        }
-        for index, text in enumerate(texts)
-    ]
-    return json.dumps({"id": response_id, "model": "m", "choices": told}).encode()
+    asked = [asking(f"call_{text}", index=index, text=text) for index, text in enumerate(texts)]
+    return {"id": response_id, "model": "m", "choices": asked}
 
 
 def texts_of(transcript: Transcript) -> list[str]:
@@ -280,7 +268,7 @@ def test_of_several_choices_the_one_that_was_continued_is_told(store: Store) -> 
         say(session, "user", "again")
         # No id of the answer, and nothing was run: the first one.
         record_response(session, "openai", choices("d", "e", response_id=""))
-    transcript = load_transcript(store.reader, "@last")
+    transcript = last(store)
     assert texts_of(transcript) == ["go", "b", "again", "d"]
     export = export_transcript(transcript, "openai")
     assert export.report.of_kind("alternative_dropped") == [
@@ -310,23 +298,13 @@ def answer_of(text: str, choice: int, response_id: str | None = "r") -> Message:
     return Message(role="assistant", blocks=(TextBlock(text=text), call), origin=origin)
 
 
-def asking(call_id: str, name: str, arguments: str, index: int = 0) -> dict[str, Any]:
-    call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    return {"index": index, "finish_reason": "tool_calls", "message": message}
-
-
 def ran(transcript: Transcript) -> list[tuple[str, str]]:
     """The tool of each call, and what came of it, in order."""
     out: list[tuple[str, str]] = []
     for message in conversation_of(transcript).messages:
         out += [(call.tool_name, call.arguments_raw) for call in message.calls]
-        out += [("result", result_text(result)) for result in message.results]
+        out += [("result", text_of(result).strip()) for result in message.results]
     return out
-
-
-def result_text(result: ResultBlock) -> str:
-    return "".join(block.text for block in result.content if isinstance(block, TextBlock)).strip()
 
 
 def test_a_call_of_another_choice_is_not_taken_for_the_one_with_its_id(store: Store) -> None:
@@ -336,10 +314,10 @@ def test_a_call_of_another_choice_is_not_taken_for_the_one_with_its_id(store: St
         # As a runtime starts it that knows nothing of messages.
         call = answer.response.messages[1].calls[0].model_copy(update={"message_id": None})
         called(session, call, "listing")
-    transcript = load_transcript(store.reader, "@last")
+    transcript = last(store)
     assert ran(transcript) == [("ls", '{"path":"/tmp"}'), ("result", "listing")]
-    told = export_transcript(transcript, "openai").report.of_kind("alternative_dropped")
-    assert [change.detail for change in told] == ["choice 0 was not continued"]
+    left = export_transcript(transcript, "openai").report.of_kind("alternative_dropped")
+    assert [change.detail for change in left] == ["choice 0 was not continued"]
 
 
 def test_a_call_that_was_run_twice_is_not_taken_for_an_earlier_one_with_its_id(
@@ -351,7 +329,7 @@ def test_a_call_that_was_run_twice_is_not_taken_for_an_earlier_one_with_its_id(
             record_response(session, "openai", payload)
         for text in ("first", "again"):
             called(session, ToolCall.of("f", {"k": 1}, call_id="call_0"), text)
-    transcript = load_transcript(store.reader, "@last")
+    transcript = last(store)
     assert ran(transcript) == [
         ("f", '{"k":0}'),
         ("f", '{"k":1}'),
@@ -361,17 +339,12 @@ def test_a_call_that_was_run_twice_is_not_taken_for_an_earlier_one_with_its_id(
     ]
 
 
-def test_a_call_whose_arguments_were_spelled_anew_is_the_one_with_its_id(
-    store: Store,
-) -> None:
+def test_a_call_whose_arguments_were_spelled_anew_is_the_one_with_its_id(store: Store) -> None:
     with store.open_session() as session:
         payload = {"id": "r", "choices": [asking("a", "f", '{ "k" : 0 }')]}
         record_response(session, "openai", payload)
         called(session, ToolCall.of("f", {"k": 0}, call_id="a"), "done")
-    assert ran(load_transcript(store.reader, "@last")) == [
-        ("f", '{ "k" : 0 }'),
-        ("result", "done"),
-    ]
+    assert ran(last(store)) == [("f", '{ "k" : 0 }'), ("result", "done")]
 
 
 def test_calls_of_every_choice_have_ids_and_know_their_message(store: Store) -> None:
@@ -385,16 +358,15 @@ def test_calls_of_every_choice_have_ids_and_know_their_message(store: Store) -> 
         (call,) = answer.response.messages[1].calls
         assert (call.message_id, bool(call.call_id)) == (answer.message_ids[1], True)
         called(session, call, "one")
-    assert ran(load_transcript(store.reader, "@last")) == [("get", '{"k":1}'), ("result", "one")]
+    assert ran(last(store)) == [("get", '{"k":1}'), ("result", "one")]
 
 
 def test_a_choice_whose_result_a_message_tells_was_continued(store: Store) -> None:
     with store.open_session() as session:
         for text, choice in (("a", 0), ("b", 1)):
             session.message(answer_of(text, choice))
-        result = ResultBlock(call_id="call_b", content=(TextBlock(text="done"),))
-        session.message(Message(role="tool", blocks=(result,)))
-    transcript = load_transcript(store.reader, "@last")
+        tell(session, told("done", call_id="call_b"))
+    transcript = last(store)
     assert texts_of(transcript) == ["b"]
     export = export_transcript(transcript, "openai")
     assert [change.kind for change in export.report] == ["alternative_dropped"]
@@ -406,7 +378,7 @@ def test_every_choice_that_was_run_is_told(store: Store) -> None:
         pairs = zip(answer.response.messages, answer.message_ids, strict=True)
         for message, message_id in list(pairs)[:2]:
             called(session, message.calls[0].model_copy(update={"message_id": message_id}), "x")
-    assert texts_of(load_transcript(store.reader, "@last")) == ["a", "b"]
+    assert texts_of(last(store)) == ["a", "b"]
 
 
 def test_answers_to_several_requests_are_no_alternatives(store: Store) -> None:
@@ -418,34 +390,21 @@ def test_answers_to_several_requests_are_no_alternatives(store: Store) -> None:
         session.message(answer_of("e", 3, None))
         say(session, "user", "f")
         session.message(answer_of("g", 4, None))
-    transcript = load_transcript(store.reader, "@last")
+    transcript = last(store)
     assert texts_of(transcript) == list("abcdefg")
 
 
 @pytest.mark.parametrize("name", [None, "f"])
 def test_a_recorded_result_without_an_id_is_told_once(store: Store, name: str | None) -> None:
-    generated = {
-        "candidates": [
-            {
-                "content": {
-                    "role": "model",
-                    "parts": [{"functionCall": {"name": "f", "args": {"n": n}}} for n in range(2)],
-                }
-            }
-        ]
-    }
+    parts = [{"functionCall": {"name": "f", "args": {"n": n}}} for n in range(2)]
+    generated = {"candidates": [{"content": {"role": "model", "parts": parts}}]}
     with store.open_session() as session:
-        answer = record_response(session, "gemini", json.dumps(generated).encode())
-        for call in answer.calls:
+        for call in record_response(session, "gemini", generated).calls:
             called(session, call, f"result {call.position}")
-        told = [
-            ResultBlock(tool_name=name, content=(TextBlock(text=f"result {n}"),)) for n in range(2)
-        ]
-        session.message(Message(role="tool", blocks=tuple(told)))
-    transcript = load_transcript(store.reader, "@last")
-    assert [text_of(one) for one in _results(transcript)] == ["result 0\n", "result 1\n"]
+        tell(session, *(told(f"result {n}", tool_name=name) for n in range(2)))
+    assert results_of(last(store)) == ["result 0\n", "result 1\n"]
     for style in ("gemini", "ollama"):
-        export = export_transcript(transcript, style)
+        export = export_transcript(last(store), style)
         assert json.dumps(export.request).count("result 1") == 1
         assert not export.report.of_kind("result_orphaned")
         assert not export.report.of_kind("result_repeated")
@@ -455,14 +414,12 @@ def test_a_recorded_result_without_an_id_is_of_a_call_with_one_if_all_have_ids(
     store: Store,
 ) -> None:
     asked = [ToolCall.of("f", {"n": n}, call_id=f"x{n}") for n in range(2)]
-    told = [ResultBlock(content=(TextBlock(text=f"result {n}"),)) for n in range(2)]
     with store.open_session() as session:
-        blocks = tuple(CallBlock(call=call) for call in asked)
-        session.message(Message(role="assistant", blocks=blocks))
+        ask(session, *asked)
         for number, call in enumerate(asked):
             called(session, call, f"result {number}")
-        session.message(Message(role="tool", blocks=tuple(told)))
-    export = export_transcript(load_transcript(store.reader, "@last"), "ollama")
+        tell(session, told("result 0"), told("result 1"))
+    export = export_transcript(last(store), "ollama")
     assert json.dumps(export.request).count("result 1") == 1
     assert not export.report.of_kind("result_repeated")
 
@@ -472,13 +429,12 @@ def test_a_result_that_was_written_down_before_its_call_was_run_is_told_once(
     store: Store, is_asked: bool
 ) -> None:
     call = ToolCall.of("f", {}, call_id="x")
-    result = ResultBlock(call_id="x", content=(TextBlock(text="done"),))
     with store.open_session() as session:
         if is_asked:
-            session.message(Message(role="assistant", blocks=(CallBlock(call=call),)))
-        session.message(Message(role="tool", blocks=(result,)))
+            ask(session, call)
+        tell(session, told("done", call_id="x"))
         called(session, call, "done")
-    transcript = load_transcript(store.reader, "@last")
+    transcript = last(store)
     assert [one.role for one in conversation_of(transcript).messages] == ["assistant", "tool"]
     export = export_transcript(transcript, "openai", ExportPolicy(strict=True))
     assert json.dumps(export.request).count("done") == 1
@@ -494,20 +450,19 @@ def test_calls_of_two_servers_with_one_id_keep_their_own_results(
     with store.open_session() as session:
         session.offer_tools([ToolDefinition(name="read", namespace=one) for one in servers])
         if is_asked:
-            blocks = tuple(CallBlock(call=call) for call in calls)
-            session.message(Message(role="assistant", blocks=blocks))
+            ask(session, *calls)
         for call in reversed(calls):
             called(session, call, f"of the {call.namespace}")
-    transcript = load_transcript(store.reader, "@last")
-    told = conversation_of(transcript)
+    transcript = last(store)
+    messages = conversation_of(transcript).messages
     asked = {
         block.key: block.call
-        for message in told.messages
+        for message in messages
         for block in message.blocks
         if isinstance(block, CallBlock)
     }
     assert sorted(call.namespace or "" for call in asked.values()) == ["disk", "net"]
-    for result in _results(transcript):
+    for result in [one for message in messages for one in message.results]:
         call = asked[result.key]
         assert (result.namespace, result.tool_name) == (call.namespace, "read")
         assert text_of(result) == f"of the {call.namespace}\n"
@@ -521,25 +476,17 @@ def test_the_result_of_a_server_goes_to_the_call_of_that_server(store: Store) ->
     with store.open_session() as session:
         for server in servers:
             called(session, ToolCall(tool_name="read", namespace=server), f"of the {server}")
-        told = [
-            ResultBlock(
-                tool_name="read", namespace=one, content=(TextBlock(text=f"of the {one}\n"),)
-            )
-            for one in servers
-        ]
-        session.message(Message(role="tool", blocks=tuple(told)))
-    transcript = load_transcript(store.reader, "@last")
-    assert [text_of(one) for one in _results(transcript)] == ["of the disk\n", "of the net\n"]
-    export = export_transcript(transcript, "ollama")
+        tell(session, *(told(f"of the {n}\n", tool_name="read", namespace=n) for n in servers))
+    assert results_of(last(store)) == ["of the disk\n", "of the net\n"]
+    export = export_transcript(last(store), "ollama")
     assert not export.report.of_kind("result_repeated")
 
 
 def test_a_recorded_result_that_is_not_the_receipt_is_in_the_report(store: Store) -> None:
     call = ToolCall.of("f", {}, call_id="x")
-    result = ResultBlock(call_id="x", content=(TextBlock(text="other words"),))
     with store.open_session() as session:
-        session.message(Message(role="assistant", blocks=(CallBlock(call=call),)))
+        ask(session, call)
         called(session, call, "done")
-        session.message(Message(role="tool", blocks=(result,)))
-    export = export_transcript(load_transcript(store.reader, "@last"), "openai")
+        tell(session, told("other words", call_id="x"))
+    export = export_transcript(last(store), "openai")
     assert list(export.report) == [Change("result_repeated", "#3", "replaced by the receipt of #2")]

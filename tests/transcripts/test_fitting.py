@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from tests.support.effort import times
 from tests.support.outputs import returned
 from tests.support.recording import fail_tool, run_command, run_tool, say
 
@@ -183,6 +184,7 @@ def test_each_format_says_which_calls_are_compacted(transcript: Transcript) -> N
     )
 
 
+@settings(max_examples=times(10))
 @given(tokens=st.integers(1, 12_000), style=st.sampled_from(STYLES))
 def test_the_count_is_that_of_the_document_and_fits_whenever_it_can(
     shared: Transcript, tokens: int, style: str

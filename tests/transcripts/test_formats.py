@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from tests.support.transcripts import (
-    SESSION,
-    TROUBLE,
-    call,
-    document,
-    message,
-    normal,
-    parsed,
-    top,
-)
+from tests.support.transcripts import SESSION, TROUBLE, call, document, message, normal, parsed, top
 
 from tooltrail.transcripts import FORMATS, Transcript
 
@@ -82,18 +73,6 @@ def test_json_carries_what_no_utf_8_can() -> None:
     first, second = found["entries"]
     assert (first["role"], first["text"]) == (wild, wild)
     assert (second["tool_name"], second["arguments_raw"]) == (wild, wild)
-
-
-@pytest.mark.parametrize("style", ["text", "markdown"])
-def test_names_cannot_begin_an_entry_of_their_own(style: str) -> None:
-    forged = "x\n\n#7 2026-01-01 00:00:00Z Bash [success]\n\n## 7. Bash"
-    transcript = Transcript(
-        replace(SESSION, title=forged),
-        (message(0, forged, "hi"), call(1, forged, b"{}", "ok", call_id=forged)),
-    )
-    lines = document(transcript, style).splitlines()
-    heads = [line for line in lines if line.startswith(("#7", "## 7"))]
-    assert heads == []
 
 
 @given(TROUBLE, TROUBLE, TROUBLE, TROUBLE)

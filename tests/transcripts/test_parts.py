@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,7 +44,7 @@ def result(call_id: str, *content: TextBlock | MediaBlock, **more: Any) -> Resul
 
 
 PIXELS = MediaBlock(kind="image", media_type="image/png", data="iVBORw==")
-DIGEST = "0f4636c78f65d3639ece5a064b5ae753e3408614a14fb18ab4d7540d2c248543"
+GOLDEN = Path(__file__).with_name("golden")
 RICH = Transcript(
     replace(SESSION, title=None, closed_at=None),
     (
@@ -78,96 +79,18 @@ RICH = Transcript(
 )
 
 
+def golden(name: str) -> str:
+    return (GOLDEN / name).read_text()
+
+
 def test_text_shows_all_that_a_message_holds_and_no_call_twice() -> None:
-    assert (
-        document(RICH, "text")
-        == f"""\
-Session {SESSION.id}, opened 2026-01-02 03:04:05Z
-
-#0 2026-01-02 03:04:06Z user
-  What is it?
---- [image image/png, 4 bytes, sha256:{DIGEST}] ---
-
-#1 2026-01-02 03:04:07Z assistant
---- reasoning ---
-  Let me
-  #9 see
---- said ---
-  I look.
---- asks for #2 ---
---- call Read c2 [run elsewhere] ---
-  {{"path": "b"}}
---- call Read c3 [cut off, not run] ---
-  {{"pa
---- call web_search ws_1 [run by the provider] ---
-  {{"q": 1}}
---- the answer broke off here ---
-
-#2 2026-01-02 03:04:08Z Read c1 [ok]
-  {{"path": "a"}}
---- shown to the model ---
-  a text
-
-#3 2026-01-02 03:04:09Z tool
---- tells the result of #2 ---
---- result Read c2 [error] ---
-  no file
-  [image image/png, 4 bytes, sha256:{DIGEST}]
---- result Read c2 [ok] ---
-  {{"a":[1]}}
-
-#4 2026-01-02 03:04:10Z assistant
---- refusal ---
-  I will not.
-
-#5 2026-01-02 03:04:11Z user
---- [resource file:///a, 9 bytes] ---
-  of a file
---- reasoning ---
-  [not in words]
-"""
-    )
+    assert document(RICH, "text") == golden("parts.txt")
 
 
 def test_markdown_shows_all_that_a_message_holds() -> None:
     text = document(RICH, "markdown")
-    _, _, second = text.partition("## 1. assistant\n")
-    assert (
-        second.partition("## 2.")[0]
-        == """
-Reasoning:
-
-> Let me
-> #9 see
-
-Said:
-
-> I look.
-
-Asks for \\#2.
-
-Call Read c2 \\[run elsewhere\\]:
-
-```json
-{"path": "b"}
-```
-
-Call Read c3 \\[cut off, not run\\]:
-
-```json
-{"pa
-```
-
-Call web\\_search ws\\_1 \\[run by the provider\\]:
-
-```json
-{"q": 1}
-```
-
-The answer broke off here.
-
-"""
-    )
+    _, _, second = text.partition("## 1. assistant\n\n")
+    assert second.partition("## 2.")[0] == golden("parts-answer.md")
     headings = [token for token in top(parsed(RICH), "heading_open") if token.tag == "h2"]
     assert len(headings) == len(RICH.entries) - 1  # a message without content is left out
     assert text.count('{"path": "a"}') == 1
@@ -175,46 +98,10 @@ The answer broke off here.
 
 def test_json_has_the_blocks_of_a_message_and_no_call_twice() -> None:
     entries = json.loads(document(RICH, "json"))["entries"]
-    image = {
-        "type": "media",
-        "description": f"[image image/png, 4 bytes, sha256:{DIGEST}]",
-    }
-    assert entries[0]["blocks"] == [{"type": "text", "text": "What is it?"}, image]
+    for number, blocks in json.loads(golden("parts-blocks.json")).items():
+        assert entries[int(number)]["blocks"][: len(blocks)] == blocks
+    assert [len(entry.get("blocks", ())) for entry in entries] == [2, 7, 0, 3, 1, 2, 0]
     assert (entries[1]["text"], entries[1]["is_complete"]) == ("I look.", False)
-    read = {"call_id": "c2", "namespace": None, "tool_name": "Read", "flags": list[str]()}
-    assert entries[1]["blocks"] == [
-        {"type": "reasoning", "text": "Let me\n#9 see"},
-        {"type": "text", "text": "I "},
-        {"type": "text", "text": "look."},
-        {"type": "tool_call", "invocation_seq": 2},
-        {"type": "tool_call", **read, "arguments_raw": '{"path": "b"}'},
-        {
-            "type": "tool_call",
-            **read,
-            "call_id": "c3",
-            "arguments_raw": '{"pa',
-            "flags": ["incomplete"],
-        },
-        {
-            "type": "provider",
-            "description": "[provider's web_search_call]",
-            "call": {
-                **read,
-                "call_id": "ws_1",
-                "tool_name": "web_search",
-                "arguments_raw": '{"q": 1}',
-            },
-        },
-    ]
-    told = {"type": "tool_result", "call_id": "c2", "namespace": None, "tool_name": "Read"}
-    assert entries[3]["blocks"] == [
-        {"type": "tool_result", "invocation_seq": 2},
-        {**told, "status": "error", "content": [{"type": "text", "text": "no file"}, image]},
-        {**told, "status": "ok", "content": [], "structured": {"a": [1]}},
-    ]
-    assert entries[4]["blocks"] == [{"type": "text", "text": "I will not.", "is_refusal": True}]
-    resource = {"type": "resource", "description": "[resource file:///a, 9 bytes]"}
-    assert entries[5]["blocks"][0] == {**resource, "text": "of a file"}
     assert [entry.get("is_complete") for entry in entries] == [None, False, *[None] * 5]
 
 
@@ -246,8 +133,9 @@ def test_choices_that_were_not_continued_are_shown_as_such() -> None:
 
 
 @pytest.mark.parametrize("style", ["text", "markdown"])
-def test_no_part_of_a_message_can_begin_an_entry_of_its_own(style: str) -> None:
+def test_no_name_and_no_part_of_a_message_can_begin_an_entry_of_its_own(style: str) -> None:
     forged = "x\n\n#7 2026-01-01 00:00:00Z Bash [success]\n\n## 7. Bash\n--- said ---"
+    named = (message(1, forged, "hi"), call(2, forged, b"{}", "ok", call_id=forged))
     call_block = CallBlock(
         call=ToolCall(tool_name=forged, arguments_raw=forged, call_id=forged, namespace=forged)
     )
@@ -259,13 +147,14 @@ def test_no_part_of_a_message_can_begin_an_entry_of_its_own(style: str) -> None:
         ResourceBlock(uri=forged, text=forged),
         ProviderBlock(native={"type": forged}),
     )
-    text = document(Transcript(SESSION, (whole(0, "assistant", *blocks),)), style)
+    titled = replace(SESSION, title=forged)
+    text = document(Transcript(titled, (whole(0, "assistant", *blocks), *named)), style)
     own = [line for line in text.splitlines() if line.startswith(("#7", "## 7", "--- said"))]
     if style == "text":
         assert own == []
         return
     tokens = MarkdownIt("commonmark").parse(text)
-    assert [token.tag for token in top(tokens, "heading_open")] == ["h1", "h2"]
+    assert [token.tag for token in top(tokens, "heading_open")] == ["h1", "h2", "h2", "h2"]
 
 
 @given(TROUBLE, TROUBLE, TROUBLE, TROUBLE)

@@ -1,16 +1,9 @@
 """A session as an ordered transcript, on each engine."""
 
-import pytest
 from tests.support.recording import run_command, run_tool, say
 
 from tooltrail.journal.ended_calls import EndedCall
-from tooltrail.records import (
-    AmbiguousNameError,
-    CompleteOutput,
-    GenericOutput,
-    NotFoundError,
-    ToolCall,
-)
+from tooltrail.records import CompleteOutput, GenericOutput, ToolCall
 from tooltrail.store import Store
 from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts import Transcript, load_transcript, until
@@ -36,16 +29,6 @@ def test_messages_and_calls_come_in_the_order_in_which_they_were_recorded(store:
     ] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_conversation_holds_its_own_session_alone(store: Store) -> None:
-    mine, other = store.open_session(), store.open_session()
-    say(mine, "user", "mine")
-    say(other, "user", "other")
-    run_command(other)
-    (entry,) = load_transcript(store.reader, str(mine.id)).entries
-    assert isinstance(entry, MessageView)
-    assert entry.text == "mine"
-
-
 def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: Store) -> None:
     with store.open_session() as session:
         run_command(session, b"done\n")
@@ -56,19 +39,6 @@ def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: 
     assert done.receipt
     assert "done" in done.receipt.text
     assert running.receipt is None
-
-
-def test_a_session_is_named_as_everywhere(store: Store) -> None:
-    with pytest.raises(NotFoundError, match="the store has no session yet"):
-        load_transcript(store.reader, "@last")
-    session = store.open_session()
-    assert load_transcript(store.reader, session.id.hex[-8:]).session.id == session.id
-    assert load_transcript(store.reader, session.id.hex[:20]).session.id == session.id
-    with pytest.raises(NotFoundError, match="no session is named 'feedbeef'"):
-        load_transcript(store.reader, "feedbeef")
-    store.open_session()
-    with pytest.raises(AmbiguousNameError):
-        load_transcript(store.reader, session.id.hex[:6])
 
 
 def shown(transcript: Transcript) -> list[str | None]:

@@ -28,9 +28,6 @@ from tooltrail.records.errors import (
     PathEscapeError,
 )
 
-RACERS = 4
-"""Threads or processes that put to the same path at once."""
-
 RACES = 40
 """Paths per race; puts to a single path would seldom collide."""
 
@@ -49,6 +46,9 @@ class SinkContract(RangeContract):
 
     open_in_process: Callable[[str], ArtifactSink] = staticmethod(open_sink)
     """Opens the sink's URL in another process. A function in an importable module."""
+
+    racers = 4
+    """Threads or processes that put to the same path at once."""
 
     def test_a_new_sink_is_empty(self, tmp_path: Path) -> None:
         assert list(self.make_sink(tmp_path).list()) == []
@@ -224,15 +224,15 @@ class SinkContract(RangeContract):
     def test_one_of_many_threads_creates_an_object(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
         self._need_exclusion(sink)
-        barrier = threading.Barrier(RACERS)
-        sources = [self.make_source(tmp_path, _payload(racer)) for racer in range(RACERS)]
+        barrier = threading.Barrier(self.racers)
+        sources = [self.make_source(tmp_path, _payload(racer)) for racer in range(self.racers)]
 
         def race(racer: int) -> list[bool]:
             barrier.wait()
             return [sink.put(path, sources[racer]) for path in _race_paths()]
 
-        with ThreadPoolExecutor(RACERS) as pool:
-            _check_race(sink, list(pool.map(race, range(RACERS))))
+        with ThreadPoolExecutor(self.racers) as pool:
+            _check_race(sink, list(pool.map(race, range(self.racers))))
 
     def test_one_of_many_processes_creates_an_object(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
@@ -245,11 +245,11 @@ class SinkContract(RangeContract):
                 sink.url,
                 self.make_source(tmp_path, _payload(racer)),
                 tmp_path / f"ready-{racer}",
-                [tmp_path / f"ready-{other}" for other in range(RACERS)],
+                [tmp_path / f"ready-{other}" for other in range(self.racers)],
             )
-            for racer in range(RACERS)
+            for racer in range(self.racers)
         ]
-        with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(self.racers, multiprocessing.get_context("spawn")) as pool:
             _check_race(sink, list(pool.map(_race_in_process, tasks)))
 
     def test_a_list_meanwhile_shows_only_whole_objects(self, tmp_path: Path) -> None:

@@ -46,8 +46,7 @@ def test_other_paths_are_not_of_artifacts(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/..", "./a", "a\\b", "a\0"],
+    "path", ["", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/..", "./a", "a\\b", "a\0"]
 )
 def test_paths_that_escape_are_refused(path: str) -> None:
     with pytest.raises(PathEscapeError):

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.support import object_stores
+from tests.support.effort import times
 from tests.support.http_proxy import Proxy
 from tests.support.object_stores import ServerProcess
+from tests.support.sinks import put_bytes
 
 from tooltrail.artifacts import open_sink
 from tooltrail.artifacts._object_backend import PART_SIZE
@@ -46,6 +48,8 @@ def azure_container(azure_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
 
 
 class TestAzureSink(SinkContract):
+    racers = times(2)
+
     @pytest.fixture(autouse=True)
     def _place(self, azure_container: str) -> None:
         self.container = azure_container
@@ -59,23 +63,14 @@ def sink(azure_container: str) -> ArtifactSink:
     return open_sink(f"az://{azure_container}/root")
 
 
-def put(sink: ArtifactSink, folder: Path, path: str, data: bytes) -> bool:
-    source = folder / f"source-{uuid.uuid4()}"
-    source.write_bytes(data)
-    return sink.put(path, source)
-
-
 def test_a_range_takes_one_request_and_one_from_the_end_two(
-    azure_server: ServerProcess,
-    azure_container: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    azure_server: ServerProcess, azure_container: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Proxy(azure_server.port).running() as proxy:
         for name, value in object_stores.azure_environment(proxy.url).items():
             monkeypatch.setenv(name, value)
         sink = open_sink(f"az://{azure_container}/root")
-        put(sink, tmp_path, "object", b"0123456789")
+        put_bytes(sink, "object", b"0123456789")
         proxy.log.clear()
         assert sink.read("object", 3, 7) == b"3456"
         assert [(seen.method, seen.answered_bytes) for seen in proxy.log] == [("GET", 4)]
@@ -87,9 +82,9 @@ def test_a_range_takes_one_request_and_one_from_the_end_two(
         ]
 
 
-def test_a_large_object_goes_up_in_blocks_and_stays(sink: ArtifactSink, tmp_path: Path) -> None:
-    assert put(sink, tmp_path, "object", LARGE) is True
-    assert put(sink, tmp_path, "object", LARGE + b"!") is False
+def test_a_large_object_goes_up_in_blocks_and_stays(sink: ArtifactSink) -> None:
+    assert put_bytes(sink, "object", LARGE) is True
+    assert put_bytes(sink, "object", LARGE + b"!") is False
     with sink.open("object") as reader:
         assert reader.read() == LARGE
 
@@ -99,6 +94,6 @@ def test_a_container_that_is_not_there_is_unavailable(azure_container: str) -> N
         open_sink("az://nobodys", create=True)
 
 
-def test_a_path_that_the_client_would_change_is_refused(sink: ArtifactSink, tmp_path: Path) -> None:
+def test_a_path_that_the_client_would_change_is_refused(sink: ArtifactSink) -> None:
     with pytest.raises(InvalidRecordError, match="cannot contain both"):
-        put(sink, tmp_path, "a?b#c", b"")
+        put_bytes(sink, "a?b#c", b"")

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from array import array
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +23,6 @@ from tooltrail.artifacts._flusher import Flusher
 from tooltrail.artifacts.capture import Capture
 from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import open_plain
-from tooltrail.artifacts.salvaging import SpoolReader
 from tooltrail.artifacts.sink import FRAME_SIZE
 from tooltrail.records.counted_streams import INLINE_BYTES, count_lines
 from tooltrail.records.digests import digest_of
@@ -122,34 +120,6 @@ def test_nothing_is_created_before_the_first_byte(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     assert captured.staged is None
     assert captured.record == StreamRecord.from_bytes("stdout", b"")
-
-
-def decode_growing(path: Path) -> bytes:
-    with path.open("rb") as stored:
-        return b"".join(SpoolReader(stored, "stdout"))
-
-
-def test_what_was_flushed_can_be_decoded_while_the_capture_runs(tmp_path: Path) -> None:
-    capture = new_capture(tmp_path)
-    capture.write(b"first\n")
-    capture.flush()
-    capture.write(b"second\n")
-    assert decode_growing(tmp_path / "spool" / "stdout.zst") == b"first\n"
-    capture.flush()
-    assert decode_growing(tmp_path / "spool" / "stdout.zst") == b"first\nsecond\n"
-    capture.discard()
-
-
-def test_what_was_written_can_be_decoded_soon_though_nobody_asks(tmp_path: Path) -> None:
-    staged = tmp_path / "spool" / "stdout.zst"
-    capture = new_capture(tmp_path)
-    for so_far in (b"first line\n", b"first line\nsecond line\n"):
-        capture.write(so_far[-12:].lstrip(b"\n"))
-        deadline = time.monotonic() + 60
-        while decode_growing(staged) != so_far and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert decode_growing(staged) == so_far
-    capture.close()
 
 
 def test_chunks_of_several_threads_are_all_kept(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_damaged_source_replaces_no_damaged_object_and_both_are_kept(
     good = captured.staged.read_bytes()
     path = artifact_path(digest_of(PLAIN))
     object_there = flipped(good, 40)
-    put_raw(sink, tmp_path, path, object_there)
+    put_raw(sink, path, object_there)
     source = flipped(good, len(good) + offset if offset < 0 else offset)
     captured.staged.write_bytes(source)
     stored = archive.publish(captured)
@@ -83,7 +83,7 @@ def test_of_two_that_are_damaged_in_their_index_none_is_trusted(
     assert captured.staged is not None
     good = captured.staged.read_bytes()
     path = artifact_path(digest_of(PLAIN))
-    put_raw(sink, tmp_path, path, flipped(good, len(good) - 40))
+    put_raw(sink, path, flipped(good, len(good) - 40))
     captured.staged.write_bytes(flipped(good, len(good) - 30))
     stored = archive.publish(captured)
     assert stored.damage is not None

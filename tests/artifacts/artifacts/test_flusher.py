@@ -24,19 +24,6 @@ def flusher() -> Flusher:
     return Flusher(0.05)
 
 
-def test_what_is_watched_is_flushed_once_for_each_watch() -> None:
-    # So long that a busy machine does not stand still for it between two lines.
-    flusher = Flusher(1.0)
-    one, other = Flushed(), Flushed()
-    for count in (1, 2):
-        for capture in (one, other, one):
-            flusher.watch(capture)
-        for capture in (one, other):
-            assert capture.event.wait(60)
-            capture.event.clear()
-        assert (one.count, other.count) == (count, count)
-
-
 class Failing(Flushed):
     """Fails as often as it is told to, and is flushed then."""
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from tests.support import object_stores
+from tests.support.effort import times
 from tests.support.http_proxy import Exchange, Proxy
 from tests.support.object_stores import ServerProcess
+from tests.support.sinks import put_bytes
 
 from tooltrail.artifacts import open_sink
 from tooltrail.artifacts._object_backend import PART_SIZE
@@ -44,6 +46,8 @@ def google_bucket(google_server: ServerProcess, monkeypatch: pytest.MonkeyPatch)
 
 
 class TestGoogleSink(SinkContract):
+    racers = times(2)
+
     @pytest.fixture(autouse=True)
     def _place(self, google_bucket: str) -> None:
         self.bucket = google_bucket
@@ -68,29 +72,19 @@ def sink(proxy: Proxy, google_bucket: str) -> ArtifactSink:
     return opened
 
 
-def put(sink: ArtifactSink, folder: Path, path: str, data: bytes) -> bool:
-    source = folder / f"source-{uuid.uuid4()}"
-    source.write_bytes(data)
-    return sink.put(path, source)
-
-
-def test_a_range_takes_one_request_and_its_own_bytes(
-    sink: ArtifactSink, proxy: Proxy, tmp_path: Path
-) -> None:
-    put(sink, tmp_path, "object", LARGE)
+def test_a_range_takes_one_request_and_its_own_bytes(sink: ArtifactSink, proxy: Proxy) -> None:
+    put_bytes(sink, "object", LARGE)
     for start, stop in ((5_000_000, 5_004_096), (-4096, None)):
         proxy.log.clear()
         assert sink.read("object", start, stop) == LARGE[start:stop]
         assert [(seen.method, seen.answered_bytes) for seen in proxy.log] == [("GET", 4096)]
 
 
-def test_a_large_object_goes_up_in_a_session_and_stays(
-    sink: ArtifactSink, proxy: Proxy, tmp_path: Path
-) -> None:
-    assert put(sink, tmp_path, "object", LARGE) is True
+def test_a_large_object_goes_up_in_a_session_and_stays(sink: ArtifactSink, proxy: Proxy) -> None:
+    assert put_bytes(sink, "object", LARGE) is True
     assert any("uploadType=resumable" in seen.target for seen in proxy.log)
     proxy.log.clear()
-    assert put(sink, tmp_path, "object", LARGE + b"!") is False
+    assert put_bytes(sink, "object", LARGE + b"!") is False
     assert [seen.method for seen in proxy.log] == ["GET"]
     with sink.open("object") as reader:
         assert reader.read() == LARGE

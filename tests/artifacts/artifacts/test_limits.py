@@ -30,10 +30,7 @@ def kept(stream: CapturedStream) -> bytes:
         return reader.read()
 
 
-@given(
-    chunks=st.lists(st.binary(max_size=30), max_size=6),
-    most=st.integers(0, 100),
-)
+@given(chunks=st.lists(st.binary(max_size=30), max_size=6), most=st.integers(0, 100))
 @example(chunks=[b"as long", b" as allowed"], most=18)
 def test_of_a_stream_that_is_too_long_the_beginning_is_kept(
     tmp_path_factory: pytest.TempPathFactory, chunks: list[bytes], most: int

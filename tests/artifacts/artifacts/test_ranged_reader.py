@@ -9,12 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.effort import times
 
-from tooltrail.artifacts._ranged_reader import (
-    FIRST_BLOCK,
-    LARGEST_BLOCK,
-    RangedReader,
-    open_ranged,
-)
+from tooltrail.artifacts._ranged_reader import FIRST_BLOCK, LARGEST_BLOCK, RangedReader, open_ranged
 
 DATA = os.urandom(3 * FIRST_BLOCK + 12_345)
 

@@ -3,6 +3,7 @@
 import io
 import random
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,10 @@ from hypothesis import strategies as st
 from tests.support.effort import times
 from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put_raw
 
-from tooltrail.artifacts import ArtifactArchive, ArtifactReader, artifact_path, open_sink
+from tooltrail.artifacts import ArtifactArchive, ArtifactReader
 from tooltrail.artifacts import _frames as frames_module
 from tooltrail.artifacts import frame_index as index_module
 from tooltrail.artifacts._line_ends import after_newlines
-from tooltrail.artifacts.codec import encode_into
-from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError, MissingArtifactError
 
 LINES = [b"line %d, and what makes it longer\n" % n for n in range(1, 10_001)]
@@ -37,7 +36,7 @@ def lines_of(plain: bytes) -> list[bytes]:
 
 def stored(plain: bytes, size: int, folder: Path) -> tuple[CountingSink, Framed]:
     sink, made = counting_sink(), framed(plain, size)
-    put_raw(sink, folder, made.path, made.stored)
+    put_raw(sink, made.path, made.stored)
     return sink, made
 
 
@@ -98,7 +97,7 @@ class TestModel:
         tmp_path_factory: pytest.TempPathFactory,
     ) -> None:
         sink, made = counting_sink(), framed(plain, size)
-        put_raw(sink, tmp_path_factory.getbasetemp(), made.path, made.stored)
+        put_raw(sink, made.path, made.stored)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(frames_module, "REQUEST_BYTES", request_bytes)
             patch.setattr(index_module, "_SUFFIX_SIZE", suffix)
@@ -144,12 +143,6 @@ class TestModel:
 class TestCost:
     """What is fetched, and with how many requests."""
 
-    def test_the_size_is_known_from_the_index(
-        self, sink: CountingSink, reader: ArtifactReader
-    ) -> None:
-        assert reader.size == len(TEXT)
-        assert sink.requests == []
-
     @pytest.mark.parametrize("start", [0, FRAME - 1, FRAME, 123_456, len(TEXT) - 10])
     def test_a_slice_costs_one_request_for_its_frames(
         self,
@@ -158,33 +151,28 @@ class TestCost:
         reader: ArtifactReader,
         text: tuple[CountingSink, Framed],
     ) -> None:
+        assert (reader.size, sink.requests) == (len(TEXT), [])
         stop = min(start + 2 * FRAME, len(TEXT))
         assert reader.read_bytes(start, stop) == TEXT[start:stop]
         wanted = list(range(start // FRAME, (stop - 1) // FRAME + 1))
         assert frames_read(sink, text[1]) == [wanted]
 
-    def test_lines_in_the_middle_cost_one_request_for_their_frames(
-        self, sink: CountingSink, reader: ArtifactReader, text: tuple[CountingSink, Framed]
+    @pytest.mark.parametrize(("first", "last"), [(1, 10), (5_000, 5_020), (9_901, 10_000)])
+    def test_lines_cost_one_request_for_their_frames(
+        self,
+        first: int,
+        last: int,
+        sink: CountingSink,
+        reader: ArtifactReader,
+        text: tuple[CountingSink, Framed],
     ) -> None:
-        assert reader.read_lines(5_000, 5_020) == b"".join(LINES[4_999:5_020])
-        begin, end = len(b"".join(LINES[:4_999])), len(b"".join(LINES[:5_020]))
+        ends = {1: partial(reader.head, 10), 9_901: partial(reader.tail, 100)}
+        read = ends.get(first, partial(reader.read_lines, first, last))
+        assert read() == b"".join(LINES[first - 1 : last])
+        begin, end = (len(b"".join(LINES[:n])) for n in (first - 1, last))
         # From the newline before the first line to the newline of the last.
-        wanted = list(range((begin - 1) // FRAME, (end - 1) // FRAME + 1))
+        wanted = list(range(max(begin - 1, 0) // FRAME, (end - 1) // FRAME + 1))
         assert frames_read(sink, text[1]) == [wanted]
-
-    def test_the_last_lines_cost_one_request(
-        self, sink: CountingSink, reader: ArtifactReader, text: tuple[CountingSink, Framed]
-    ) -> None:
-        assert reader.tail(100) == b"".join(LINES[-100:])
-        (frames,) = frames_read(sink, text[1])
-        begin = len(TEXT) - len(b"".join(LINES[-100:])) - 1
-        assert frames == list(range(begin // FRAME, len(text[1].index)))
-
-    def test_the_first_lines_cost_one_request(
-        self, sink: CountingSink, reader: ArtifactReader, text: tuple[CountingSink, Framed]
-    ) -> None:
-        assert reader.head(10) == b"".join(LINES[:10])
-        assert frames_read(sink, text[1]) == [[0]]
 
     def test_the_same_frame_twice_is_fetched_once(
         self, sink: CountingSink, reader: ArtifactReader
@@ -219,10 +207,7 @@ class TestCost:
         assert sink.requests == [(size - 64 * 1024, size), made.index.stored_span(12)]
 
     def test_requests_are_bounded(
-        self,
-        monkeypatch: pytest.MonkeyPatch,
-        sink: CountingSink,
-        reader: ArtifactReader,
+        self, monkeypatch: pytest.MonkeyPatch, sink: CountingSink, reader: ArtifactReader
     ) -> None:
         monkeypatch.setattr(frames_module, "REQUEST_BYTES", 5_000)
         assert b"".join(reader.iter_bytes()) == TEXT
@@ -274,18 +259,6 @@ def test_what_is_not_there_is_missing() -> None:
 def test_a_path_that_no_artifact_has_is_refused() -> None:
     with pytest.raises(InvalidRecordError, match="not the path of an artifact"):
         ArtifactArchive(counting_sink()).reader("notes.txt")
-
-
-def test_an_artifact_on_a_disk_is_read_in_parts(tmp_path: Path) -> None:
-    sink = open_sink(str(tmp_path / "root"), create=True)
-    path = artifact_path(digest_of(TEXT))
-    with (tmp_path / "source").open("wb", buffering=0) as raw:
-        index = encode_into(raw, TEXT, FRAME)
-    assert sink.put(path, tmp_path / "source")
-    reader = ArtifactArchive(sink).reader(path)
-    assert reader.path == path
-    assert reader.size == index.plain_size == len(TEXT)
-    assert reader.read_lines(9_999, 10_000) == b"".join(LINES[-2:])
 
 
 def test_several_threads_may_use_one_reader(reader: ArtifactReader) -> None:

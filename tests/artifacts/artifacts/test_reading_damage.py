@@ -2,42 +2,22 @@
 
 import random
 import re
-from pathlib import Path
 
 import pytest
 import zstandard
-from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put_raw, retold
+from tests.support.sinks import Framed, archive_with, framed, put_raw, retold
 
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.artifacts import frame_index as index_module
-from tooltrail.artifacts._decoding import (
-    MAX_FRAME_SIZE,
-    FrameFacts,
-    decode_frame,
-    decode_unknown,
-)
+from tooltrail.artifacts._decoding import MAX_FRAME_SIZE, FrameFacts, decode_frame, decode_unknown
 from tooltrail.artifacts.codec import compress_frame
 from tooltrail.artifacts.frame_index import FrameIndex
-from tooltrail.records.errors import (
-    DamageError,
-    DigestMismatchError,
-    UnavailableError,
-)
+from tooltrail.records.errors import DamageError, DigestMismatchError, UnavailableError
 
 FRAME = 1_000
 PLAIN = b"".join(b"%d a line of some length\n" % n for n in range(400))
 MADE = framed(PLAIN, FRAME)
 OTHER = framed(PLAIN, 777)
-
-
-@pytest.fixture
-def sink() -> CountingSink:
-    return counting_sink()
-
-
-@pytest.fixture
-def archive(sink: CountingSink) -> ArtifactArchive:
-    return ArtifactArchive(sink)
 
 
 def flipped(data: bytes, offset: int, bits: int = 1) -> bytes:
@@ -57,22 +37,18 @@ def frames_that_fail(archive: ArtifactArchive) -> list[int]:
     return failing
 
 
-def test_a_flipped_byte_fails_the_reads_that_touch_its_frame_and_no_others(
-    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
-) -> None:
+def test_a_flipped_byte_fails_the_reads_that_touch_its_frame_and_no_others() -> None:
     chance = random.Random(7)
     for _ in range(60):
         offset = chance.randrange(MADE.index.frames_size)
-        put_raw(sink, tmp_path, MADE.path, flipped(MADE.stored, offset, 1 << chance.randrange(8)))
+        archive = archive_with(MADE.path, flipped(MADE.stored, offset, 1 << chance.randrange(8)))
         hit = [n for n in range(len(MADE.index)) if offset < MADE.index.stored_span(n)[1]][:1]
         assert frames_that_fail(archive) == hit
 
 
-def test_a_damaged_frame_is_named_by_its_beginning(
-    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
-) -> None:
+def test_a_damaged_frame_is_named_by_its_beginning() -> None:
     offset = MADE.index.stored_span(3)[0] + 20
-    put_raw(sink, tmp_path, MADE.path, flipped(MADE.stored, offset))
+    archive = archive_with(MADE.path, flipped(MADE.stored, offset))
     with pytest.raises(DamageError, match=r"in the frame at byte 3,000 of the output: "):
         archive.reader(MADE.path).read_bytes(3_456, 3_460)
 
@@ -115,9 +91,7 @@ def test_a_frame_that_claims_too_much_is_not_decoded() -> None:
 
 
 @pytest.mark.parametrize("part", ["lines", "table", "footer"])
-def test_an_altered_index_is_said_to_be_and_the_whole_is_read_all_the_same(
-    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path, part: str
-) -> None:
+def test_an_altered_index_is_said_to_be_and_the_whole_is_read_all_the_same(part: str) -> None:
     size = len(MADE.stored)
     begin = MADE.index.frames_size
     offsets = {
@@ -126,29 +100,25 @@ def test_an_altered_index_is_said_to_be_and_the_whole_is_read_all_the_same(
         "footer": range(size - 9, size),
     }
     for offset in offsets[part]:
-        put_raw(sink, tmp_path, MADE.path, flipped(MADE.stored, offset))
+        archive = archive_with(MADE.path, flipped(MADE.stored, offset))
         with pytest.raises(DamageError) as caught:
             archive.reader(MADE.path)
         assert caught.value.path == MADE.path
-    put_raw(sink, tmp_path, MADE.path, flipped(MADE.stored, size - 30))
+    archive = archive_with(MADE.path, flipped(MADE.stored, size - 30))
     with archive.open(MADE.path) as whole:
         assert whole.read() == PLAIN
 
 
 @pytest.mark.parametrize("is_replaced", [True, False])
 def test_an_object_that_is_replaced_while_it_is_read_is_to_be_read_again(
-    sink: CountingSink,
-    archive: ArtifactArchive,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    is_replaced: bool,
+    monkeypatch: pytest.MonkeyPatch, is_replaced: bool
 ) -> None:
     # So that no frame is fetched with the index.
     monkeypatch.setattr(index_module, "_SUFFIX_SIZE", 9)
-    put_raw(sink, tmp_path, MADE.path, MADE.stored)
+    archive = archive_with(MADE.path, MADE.stored)
     reader = archive.reader(MADE.path)
     assert reader.read_bytes(0, 1_500) == PLAIN[:1_500]
-    put_raw(sink, tmp_path, MADE.path, OTHER.stored if is_replaced else MADE.stored)
+    put_raw(archive.sink, MADE.path, OTHER.stored if is_replaced else MADE.stored)
     if not is_replaced:
         assert reader.read_bytes(0, len(PLAIN)) == PLAIN
         return
@@ -157,39 +127,31 @@ def test_an_object_that_is_replaced_while_it_is_read_is_to_be_read_again(
     assert archive.reader(MADE.path).read_bytes(0, len(PLAIN)) == PLAIN
 
 
-def test_an_object_with_other_content_is_damage(
-    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
-) -> None:
-    put_raw(sink, tmp_path, MADE.path, framed(PLAIN[:-100], FRAME).stored)
+def test_an_object_with_other_content_is_damage() -> None:
+    archive = archive_with(MADE.path, framed(PLAIN[:-100], FRAME).stored)
     with pytest.raises(DigestMismatchError):
         archive.reader(MADE.path, size=len(PLAIN))
 
 
 @pytest.mark.parametrize("content", [b"", b"a", b"another text\n"])
-def test_an_object_of_one_frame_is_compared_with_its_digest(
-    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path, content: bytes
-) -> None:
-    put_raw(sink, tmp_path, MADE.path, framed(content, FRAME).stored)
+def test_an_object_of_one_frame_is_compared_with_its_digest(content: bytes) -> None:
+    archive = archive_with(MADE.path, framed(content, FRAME).stored)
     with pytest.raises(DigestMismatchError, match="another digest than its path"):
         archive.reader(MADE.path).read_bytes(0, 1)
 
 
 @pytest.mark.parametrize("kept", [0.2, 0.5, 0.9])
-def test_an_object_that_was_cut_is_damage(
-    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path, kept: float
-) -> None:
-    put_raw(sink, tmp_path, MADE.path, MADE.stored[: int(MADE.index.frames_size * kept)])
+def test_an_object_that_was_cut_is_damage(kept: float) -> None:
+    archive = archive_with(MADE.path, MADE.stored[: int(MADE.index.frames_size * kept)])
     with pytest.raises(DamageError, match="it was cut, or the index at its end is missing"):
         archive.reader(MADE.path)
 
 
 @pytest.mark.parametrize("first", [1, 40, 120, 300])
-def test_a_frame_with_other_newlines_than_the_index_counts_is_named(
-    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path, first: int
-) -> None:
+def test_a_frame_with_other_newlines_than_the_index_counts_is_named(first: int) -> None:
     index = MADE.index
     lying = retold(index, newlines={n: 1 if n % 2 else -1 for n in range(len(index))})
-    put_raw(sink, tmp_path, MADE.path, MADE.frames + lying.to_bytes())
+    archive = archive_with(MADE.path, MADE.frames + lying.to_bytes())
     reader = archive.reader(MADE.path)
     frame = lying.frame_of_newline(first - 1) if first > 1 else 0
     has, counted = index.newlines_in(frame), lying.newlines_in(frame)
@@ -205,23 +167,19 @@ def test_a_frame_with_other_newlines_than_the_index_counts_is_named(
     assert reader.read_bytes(700, 9_000) == PLAIN[700:9_000]
 
 
-def test_more_newlines_than_bytes_are_no_index(
-    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
-) -> None:
+def test_more_newlines_than_bytes_are_no_index() -> None:
     lying = retold(MADE.index, newlines={2: 1_000})
-    put_raw(sink, tmp_path, MADE.path, MADE.frames + lying.to_bytes())
+    archive = archive_with(MADE.path, MADE.frames + lying.to_bytes())
     with pytest.raises(DamageError, match=f"the index of {MADE.path} is damaged"):
         archive.reader(MADE.path)
 
 
-def test_newlines_of_an_empty_frame_are_missed_when_they_are_wanted(
-    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
-) -> None:
+def test_newlines_of_an_empty_frame_are_missed_when_they_are_wanted() -> None:
     made = Framed.of([b"a\n", b"", b"b\n"])
     index = made.index
     newlines = [2, 0, 0]
     sizes = [index.stored_span(n)[1] - index.stored_span(n)[0] for n in range(3)]
     lying = FrameIndex(sizes, [2, 0, 2], newlines, [index.checksum(n) for n in range(3)])
-    put_raw(sink, tmp_path, made.path, made.frames + lying.to_bytes())
+    archive = archive_with(made.path, made.frames + lying.to_bytes())
     with pytest.raises(DamageError, match="it counts 2 newlines in frame 0, but the frame has 1"):
         archive.reader(made.path).read_lines(2, 2)

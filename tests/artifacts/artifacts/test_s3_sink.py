@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 from tests.support import object_stores
+from tests.support.effort import times
 from tests.support.http_proxy import Cut, Exchange, Proxy
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.processes import run_python
+from tests.support.sinks import put_bytes
 
 from tooltrail.artifacts import ArtifactArchive, Capture, CapturedStream, open_sink
 from tooltrail.artifacts._object_backend import PART_SIZE
@@ -30,6 +32,8 @@ SLICE = 4096
 
 
 class TestS3Sink(SinkContract):
+    racers = times(2)
+
     @pytest.fixture(autouse=True)
     def _place(self, s3_bucket: str) -> None:
         self.bucket = s3_bucket
@@ -60,19 +64,6 @@ def sink(proxy: Proxy, s3_bucket: str) -> ArtifactSink:
     return opened
 
 
-@pytest.fixture
-def make_source(tmp_path: Path) -> Callable[[bytes], Path]:
-    def make(data: bytes) -> Path:
-        source = tmp_path / f"source-{uuid.uuid4()}"
-        source.write_bytes(data)
-        return source
-
-    return make
-
-
-MakeSource = Callable[[bytes], Path]
-
-
 def methods(proxy: Proxy) -> list[str]:
     return [exchange.method for exchange in proxy.log]
 
@@ -86,19 +77,19 @@ def is_completion(exchange: Exchange) -> bool:
 
 
 def test_objects_stand_below_the_prefix_under_their_own_names(
-    sink: ArtifactSink, admin: S3Admin, s3_bucket: str, make_source: MakeSource
+    sink: ArtifactSink, admin: S3Admin, s3_bucket: str
 ) -> None:
-    sink.put("a/é +%2B#", make_source(b"bytes"))
+    put_bytes(sink, "a/é +%2B#", b"bytes")
     assert admin.keys(s3_bucket) == ["root/a/é +%2B#"]
     assert sink.url == f"s3://{s3_bucket}/root"
     assert open_sink(f"s3://{s3_bucket}/root/").url == sink.url
 
 
-def test_a_whole_bucket_is_a_place(s3_bucket: str, admin: S3Admin, make_source: MakeSource) -> None:
+def test_a_whole_bucket_is_a_place(s3_bucket: str, admin: S3Admin) -> None:
     sink = open_sink(f"s3://{s3_bucket}/")
     assert sink.url == f"s3://{s3_bucket}"
     assert list(sink.list()) == []
-    sink.put("a/object", make_source(b"bytes"))
+    put_bytes(sink, "a/object", b"bytes")
     assert admin.keys(s3_bucket) == ["a/object"]
     assert [stat.path for stat in sink.list()] == ["a/object"]
     assert sink.read("a/object", 0) == b"bytes"
@@ -119,10 +110,8 @@ def test_a_small_artifact_takes_one_request_and_one_that_is_there_is_compared(
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-def test_a_range_takes_one_request_and_its_own_bytes(
-    sink: ArtifactSink, proxy: Proxy, make_source: MakeSource
-) -> None:
-    sink.put("object", make_source(LARGE))
+def test_a_range_takes_one_request_and_its_own_bytes(sink: ArtifactSink, proxy: Proxy) -> None:
+    put_bytes(sink, "object", LARGE)
     for start, stop in ((5_000_000, 5_000_000 + SLICE), (-SLICE, None)):
         proxy.log.clear()
         assert sink.read("object", start, stop) == LARGE[start:stop]
@@ -130,9 +119,9 @@ def test_a_range_takes_one_request_and_its_own_bytes(
 
 
 def test_opening_and_reading_a_slice_fetches_less_than_two_megabytes(
-    sink: ArtifactSink, proxy: Proxy, make_source: MakeSource
+    sink: ArtifactSink, proxy: Proxy
 ) -> None:
-    sink.put("object", make_source(LARGE))
+    put_bytes(sink, "object", LARGE)
     proxy.log.clear()
     with sink.open("object") as reader:
         reader.seek(5_000_000)
@@ -142,9 +131,9 @@ def test_opening_and_reading_a_slice_fetches_less_than_two_megabytes(
 
 
 def test_reading_through_takes_few_requests_and_every_byte_once(
-    sink: ArtifactSink, proxy: Proxy, make_source: MakeSource
+    sink: ArtifactSink, proxy: Proxy
 ) -> None:
-    sink.put("object", make_source(LARGE))
+    put_bytes(sink, "object", LARGE)
     proxy.log.clear()
     with sink.open("object") as reader:
         while reader.read(100_000):
@@ -155,40 +144,37 @@ def test_reading_through_takes_few_requests_and_every_byte_once(
 
 
 def test_a_large_object_goes_up_in_parts(
-    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str, make_source: MakeSource
+    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str
 ) -> None:
-    assert sink.put("object", make_source(LARGE)) is True
+    assert put_bytes(sink, "object", LARGE) is True
     assert sum(map(is_part, proxy.log)) == 2
     assert admin.get(s3_bucket, "root/object") == LARGE
     assert admin.uploads(s3_bucket) == []
 
 
-def test_a_large_object_that_is_there_is_not_sent(
-    sink: ArtifactSink, proxy: Proxy, make_source: MakeSource
-) -> None:
-    source = make_source(LARGE)
-    sink.put("object", source)
+def test_a_large_object_that_is_there_is_not_sent(sink: ArtifactSink, proxy: Proxy) -> None:
+    put_bytes(sink, "object", LARGE)
     proxy.log.clear()
-    assert sink.put("object", source) is False
+    assert put_bytes(sink, "object", LARGE) is False
     assert "POST" not in methods(proxy)
     assert "PUT" not in methods(proxy)
 
 
 def test_a_large_object_that_appears_meanwhile_stays_and_the_upload_is_aborted(
-    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str, make_source: MakeSource
+    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str
 ) -> None:
     def put_first(exchange: Exchange) -> None:
         if is_completion(exchange):
             admin.put(s3_bucket, "root/object", b"the winner's")
 
     proxy.rule = put_first
-    assert sink.put("object", make_source(LARGE)) is False
+    assert put_bytes(sink, "object", LARGE) is False
     assert admin.get(s3_bucket, "root/object") == b"the winner's"
     assert admin.uploads(s3_bucket) == []
 
 
 def test_of_two_large_uploads_at_once_one_creates_the_object(
-    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str, make_source: MakeSource
+    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str
 ) -> None:
     both_sent = threading.Barrier(2)
     completions: list[Exchange] = []
@@ -203,16 +189,16 @@ def test_of_two_large_uploads_at_once_one_creates_the_object(
             completions[0].done.wait(60)
 
     proxy.rule = hold
-    sources = [make_source(b"0" + LARGE), make_source(b"1" + LARGE)]
+    contents = [b"0" + LARGE, b"1" + LARGE]
     with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(partial(sink.put, "object"), sources))
+        answers = list(pool.map(partial(put_bytes, sink, "object"), contents))
     assert sorted(answers) == [False, True]
-    assert admin.get(s3_bucket, "root/object") == sources[answers.index(True)].read_bytes()
+    assert admin.get(s3_bucket, "root/object") == contents[answers.index(True)]
     assert admin.uploads(s3_bucket) == []
 
 
 def test_an_upload_whose_part_fails_is_aborted_after_all_parts_have_ended(
-    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str, make_source: MakeSource
+    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str
 ) -> None:
     first_failed = threading.Event()
 
@@ -225,18 +211,14 @@ def test_an_upload_whose_part_fails_is_aborted_after_all_parts_have_ended(
 
     proxy.rule = fail
     with pytest.raises(UnavailableError, match=r"cannot publish object in s3://.*: the store"):
-        sink.put("object", make_source(LARGE))
+        put_bytes(sink, "object", LARGE)
     assert methods(proxy)[-1] == "DELETE"
     assert admin.uploads(s3_bucket) == []
     assert admin.keys(s3_bucket) == []
 
 
 def test_an_upload_that_is_interrupted_is_aborted(
-    sink: ArtifactSink,
-    proxy: Proxy,
-    admin: S3Admin,
-    s3_bucket: str,
-    make_source: MakeSource,
+    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str
 ) -> None:
     """A handler of a signal raises in the main thread, here when the second part arrives."""
 
@@ -246,13 +228,13 @@ def test_an_upload_that_is_interrupted_is_aborted(
 
     proxy.rule = interrupt
     with pytest.raises(KeyboardInterrupt):
-        sink.put("object", make_source(LARGE))
+        put_bytes(sink, "object", LARGE)
     assert admin.uploads(s3_bucket) == []
     assert admin.keys(s3_bucket) == []
 
 
 def test_parts_that_could_not_be_aborted_are_removed_by_the_next_put(
-    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str, make_source: MakeSource
+    sink: ArtifactSink, proxy: Proxy, admin: S3Admin, s3_bucket: str
 ) -> None:
     sent = 0
 
@@ -263,20 +245,19 @@ def test_parts_that_could_not_be_aborted_are_removed_by_the_next_put(
             raise Cut
 
     proxy.rule = go_away
-    source = make_source(LARGE)
     with pytest.raises(UnavailableError, match="the store cannot be reached"):
-        sink.put("object", source)
+        put_bytes(sink, "object", LARGE)
     assert admin.uploads(s3_bucket) == ["root/object"]
     admin.begin_upload(s3_bucket, "root/object too")
 
     proxy.rule = lambda exchange: None
-    assert sink.put("object", source) is True
+    assert put_bytes(sink, "object", LARGE) is True
     assert admin.get(s3_bucket, "root/object") == LARGE
     assert admin.uploads(s3_bucket) == ["root/object too"]
 
 
 def test_a_server_that_dies_in_an_upload_and_comes_back_is_published_to_again(
-    monkeypatch: pytest.MonkeyPatch, make_source: MakeSource
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with object_stores.s3_server().running() as server, Proxy(server.port).running() as proxy:
         for name, value in object_stores.s3_environment(proxy.url).items():
@@ -290,9 +271,8 @@ def test_a_server_that_dies_in_an_upload_and_comes_back_is_published_to_again(
                 server.kill()
 
         proxy.rule = die
-        source = make_source(LARGE)
         with pytest.raises(UnavailableError, match="the store cannot be reached"):
-            sink.put("object", source)
+            put_bytes(sink, "object", LARGE)
         with pytest.raises(UnavailableError, match="the store cannot be reached"):
             sink.exists("object")
 
@@ -300,7 +280,7 @@ def test_a_server_that_dies_in_an_upload_and_comes_back_is_published_to_again(
         server.start()
         admin.make_bucket("a-bucket")  # it kept everything in memory
         assert list(sink.list()) == []
-        assert sink.put("object", source) is True
+        assert put_bytes(sink, "object", LARGE) is True
         assert sink.read("object", 0) == LARGE
         assert admin.uploads("a-bucket") == []
 
@@ -319,50 +299,43 @@ def test_more_than_a_thousand_objects_are_listed_in_order(
 
 
 def test_what_others_left_in_the_bucket_is_not_listed(
-    sink: ArtifactSink, admin: S3Admin, s3_bucket: str, make_source: MakeSource
+    sink: ArtifactSink, admin: S3Admin, s3_bucket: str
 ) -> None:
-    sink.put("a/object", make_source(b"bytes"))
+    put_bytes(sink, "a/object", b"bytes")
     for key in ("root/", "root/a/", "root//x", "root/a//y", "root/b/../c", "rooted", "root/d.part"):
         admin.put(s3_bucket, key, b"")
     assert [stat.path for stat in sink.list()] == ["a/object"]
 
 
-def test_an_object_and_a_folder_of_one_name_are_told_apart(
-    sink: ArtifactSink, make_source: MakeSource
-) -> None:
-    sink.put("a/b", make_source(b"1"))
-    sink.put("a", make_source(b"2"))
+def test_an_object_and_a_folder_of_one_name_are_told_apart(sink: ArtifactSink) -> None:
+    put_bytes(sink, "a/b", b"1")
+    put_bytes(sink, "a", b"2")
     assert [stat.path for stat in sink.list()] == ["a", "a/b"]
     sink.delete("a/b")
     assert [stat.path for stat in sink.list("a/")] == []
     assert sink.read("a", 0) == b"2"
 
 
-def test_a_path_that_the_client_would_cut_is_refused(
-    sink: ArtifactSink, make_source: MakeSource
-) -> None:
+def test_a_path_that_the_client_would_cut_is_refused(sink: ArtifactSink) -> None:
     with pytest.raises(InvalidRecordError, match="versionId"):
-        sink.put("a?versionId=1", make_source(b""))
+        put_bytes(sink, "a?versionId=1", b"")
 
 
-def test_a_conflict_without_an_object_is_unavailable(
-    sink: ArtifactSink, proxy: Proxy, make_source: MakeSource
-) -> None:
+def test_a_conflict_without_an_object_is_unavailable(sink: ArtifactSink, proxy: Proxy) -> None:
     conflict = b"<Error><Code>ConditionalRequestConflict</Code><Message>m</Message></Error>"
     proxy.rule = lambda exchange: (409, conflict) if exchange.method == "PUT" else None
     with pytest.raises(UnavailableError, match=r"is being changed \(ConditionalRequestConflict\)"):
-        sink.put("object", make_source(b"bytes"))
+        put_bytes(sink, "object", b"bytes")
 
 
 def test_a_refusal_that_names_no_condition_is_a_refusal_too(
-    sink: ArtifactSink, proxy: Proxy, make_source: MakeSource
+    sink: ArtifactSink, proxy: Proxy
 ) -> None:
     """s3fs takes it for an invalid argument."""
-    source = make_source(b"bytes")
-    sink.put("object", source)
+    put_bytes(sink, "object", LARGE)
     bare = b"<Error><Code>PreconditionFailed</Code><Message>m</Message></Error>"
     proxy.rule = lambda exchange: (412, bare) if exchange.method == "PUT" else None
-    assert sink.put("object", source) is False
+    assert put_bytes(sink, "object", LARGE) is False
 
 
 def test_a_bucket_that_is_not_there_is_unavailable(s3_bucket: str) -> None:
@@ -374,12 +347,11 @@ def test_a_bucket_that_is_not_there_is_unavailable(s3_bucket: str) -> None:
 
 
 def test_a_bucket_that_went_away_is_unavailable_and_nothing_is_missing(
-    sink: ArtifactSink, admin: S3Admin, s3_bucket: str, make_source: MakeSource
+    sink: ArtifactSink, admin: S3Admin, s3_bucket: str
 ) -> None:
     admin.delete_bucket(s3_bucket)
-    source = make_source(b"bytes")
     calls: list[Callable[[], object]] = [
-        lambda: sink.put("object", source),
+        lambda: put_bytes(sink, "object", LARGE),
         lambda: sink.stat("object"),
         lambda: sink.exists("object"),
         lambda: sink.read("object", 0, 1),
@@ -393,18 +365,14 @@ def test_a_bucket_that_went_away_is_unavailable_and_nothing_is_missing(
             call()
 
 
-def test_refused_access_is_unavailable_and_says_so(
-    proxy: Proxy, s3_bucket: str, make_source: MakeSource
-) -> None:
+def test_refused_access_is_unavailable_and_says_so(proxy: Proxy, s3_bucket: str) -> None:
     refusal = b"<Error><Code>AccessDenied</Code><Message>m</Message></Error>"
     proxy.rule = lambda exchange: (403, refusal)
     with pytest.raises(UnavailableError, match=r"access was refused \(AccessDenied\)"):
         open_sink(f"s3://{s3_bucket}")
 
 
-def test_uploads_that_may_not_be_listed_are_left(
-    sink: ArtifactSink, proxy: Proxy, make_source: MakeSource
-) -> None:
+def test_uploads_that_may_not_be_listed_are_left(sink: ArtifactSink, proxy: Proxy) -> None:
     refusal = b"<Error><Code>AccessDenied</Code><Message>m</Message></Error>"
 
     def refuse_list(exchange: Exchange) -> tuple[int, bytes] | None:
@@ -412,7 +380,7 @@ def test_uploads_that_may_not_be_listed_are_left(
         return (403, refusal) if is_list else None
 
     proxy.rule = refuse_list
-    assert sink.put("object", make_source(LARGE)) is True
+    assert put_bytes(sink, "object", LARGE) is True
 
 
 def test_a_store_that_never_answers_is_unavailable_after_its_timeout(
@@ -435,12 +403,12 @@ def test_a_store_that_never_answers_is_unavailable_after_its_timeout(
 
 
 def test_a_reader_whose_store_goes_away_raises_as_a_file_does(
-    sink: ArtifactSink, proxy: Proxy, make_source: MakeSource
+    sink: ArtifactSink, proxy: Proxy
 ) -> None:
     def cut(exchange: Exchange) -> None:
         raise Cut
 
-    sink.put("object", make_source(LARGE))
+    put_bytes(sink, "object", LARGE)
     with sink.open("object") as reader:
         reader.read(1)
         proxy.rule = cut
@@ -448,10 +416,8 @@ def test_a_reader_whose_store_goes_away_raises_as_a_file_does(
             reader.read(PART_SIZE)
 
 
-def test_an_object_deleted_under_its_reader_is_not_the_end_of_it(
-    sink: ArtifactSink, make_source: MakeSource
-) -> None:
-    sink.put("object", make_source(LARGE))
+def test_an_object_deleted_under_its_reader_is_not_the_end_of_it(sink: ArtifactSink) -> None:
+    put_bytes(sink, "object", LARGE)
     with sink.open("object") as reader:
         reader.read(1)
         sink.delete("object")

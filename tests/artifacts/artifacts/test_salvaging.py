@@ -179,9 +179,7 @@ def test_a_role_that_no_record_can_have_is_refused(tmp_path: Path) -> None:
         salvage(file, "r" * 65, tmp_path / "s.zst", edge_bytes=8)
 
 
-def test_without_room_for_another_file_nothing_is_salvaged_and_nothing_lost(
-    tmp_path: Path,
-) -> None:
+def test_without_room_for_another_file_nothing_is_salvaged_and_nothing_lost(tmp_path: Path) -> None:
     data = os.urandom(200_000)
     file = tmp_path / "stdout.zst"
     file.write_bytes(framed(data)[0])

@@ -8,17 +8,11 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    Bundle,
-    RuleBasedStateMachine,
-    consumes,
-    initialize,
-    invariant,
-    rule,
-)
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 from tests.support.effort import times
+from tests.support.sinks import put_bytes
 
-from tooltrail.artifacts import ArtifactArchive, ArtifactSink, CapturedStream, open_sink
+from tooltrail.artifacts import ArtifactArchive, CapturedStream, open_sink
 from tooltrail.artifacts.codec import encode
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records.digests import digest_of
@@ -65,7 +59,7 @@ class SinkMachine(RuleBasedStateMachine):
         if path in self.folders:
             return  # and on a disk it stays one when it is empty
         self.folders.update(map(str, PurePosixPath(path).parents))
-        assert put(self.sink, self.folder, path, data) is (path not in self.model)
+        assert put_bytes(self.sink, path, data) is (path not in self.model)
         self.model.setdefault(path, data)
 
     @rule(path=paths)
@@ -106,7 +100,7 @@ class SinkMachine(RuleBasedStateMachine):
         offset = int(at * len(good))
         bad = good[:offset] + bytes([good[offset] ^ 0xFF]) + good[offset + 1 :]
         self.sink.delete(path)
-        put(self.sink, self.folder, path, bad)
+        put_bytes(self.sink, path, bad)
         with pytest.raises(DamageError):
             self.archive.verify(path, size=len(data))
         assert self.archive.publish(in_memory(data)).outcome == "healed"
@@ -142,15 +136,6 @@ class SinkMachine(RuleBasedStateMachine):
 
 def is_below(path: str, folder: str) -> bool:
     return path.startswith(folder + "/")
-
-
-def put(sink: ArtifactSink, folder: Path, path: str, data: bytes) -> bool:
-    source = folder / uuid.uuid4().hex
-    source.write_bytes(data)
-    try:
-        return sink.put(path, source)
-    finally:
-        source.unlink()
 
 
 def in_memory(data: bytes) -> CapturedStream:

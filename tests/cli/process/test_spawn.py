@@ -26,71 +26,46 @@ def script(path: Path, text: str, mode: int = 0o755) -> str:
     return str(path)
 
 
-def test_a_program_that_is_nowhere_is_127() -> None:
-    said = refusal(["no-such-program"])
-    assert said == "command_spawn_failed 127: command 'no-such-program' is not found"
+SPAWN, NO_FOLDER = "command_spawn_failed", "workdir_not_found"
 
 
-def test_a_program_that_the_path_does_not_have_is_127(
+def test_a_command_that_cannot_run_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert refusal(["sh"]).startswith("command_spawn_failed 127")
-
-
-def test_a_missing_folder_is_told_from_a_missing_program() -> None:
-    said = refusal(["/no/such/thing"], cwd="/no/such/thing")
-    assert said == (
-        "workdir_not_found 126: cannot enter the working folder '/no/such/thing': "
-        "no such file or directory"
-    )
-    assert refusal(["/no/such/thing"], cwd="/").startswith("command_spawn_failed 127")
-
-
-def test_a_folder_that_is_a_file_is_no_folder(tmp_path: Path) -> None:
-    path = script(tmp_path / "file", "")
-    assert refusal(["true"], cwd=path).startswith("workdir_not_found 126")
-
-
-def test_running_a_folder_in_itself_is_the_commands_fault(tmp_path: Path) -> None:
-    said = refusal([str(tmp_path)], cwd=str(tmp_path))
-    assert said == f"command_spawn_failed 126: cannot run {str(tmp_path)!r}: permission denied"
-
-
-def test_a_file_that_is_not_executable_is_126(tmp_path: Path) -> None:
-    path = script(tmp_path / "plain", "echo hello", mode=0o644)
-    assert refusal([path]) == f"command_spawn_failed 126: cannot run {path!r}: permission denied"
-
-
-def test_a_file_of_no_known_format_is_126(tmp_path: Path) -> None:
-    path = script(tmp_path / "odd", "\x01\x02\x03")
-    assert refusal([path]) == f"command_spawn_failed 126: cannot run {path!r}: exec format error"
-
-
-def test_a_script_whose_interpreter_is_missing_is_126(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = script(tmp_path / "script", "#!/no/such/interpreter\n")
-    said = f"cannot run {path!r}: the interpreter that it names is not found"
-    assert refusal([path]) == f"command_spawn_failed 126: {said}"
-    assert "interpreter" in refusal(["./script"], cwd=str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert "interpreter" in refusal(["script"])
-
-
-def test_too_many_arguments_are_126() -> None:
-    said = refusal(["true", *["x" * 100_000] * 200])
-    assert said == "command_spawn_failed 126: cannot run 'true': argument list too long"
-
-
-def test_what_holds_a_nul_cannot_be_run() -> None:
-    assert refusal(["echo", "a\0b"]).startswith("command_spawn_failed 126: cannot run 'echo'")
-    assert refusal(["true"], cwd="a\0b").startswith("workdir_not_found 126")
-
-
-def test_no_command_at_all_cannot_be_run() -> None:
-    said = "command_spawn_failed 126: cannot run nothing: there is no command"
-    assert refusal([]) == said
+    plain = script(tmp_path / "plain", "echo hello", mode=0o644)
+    odd = script(tmp_path / "odd", "\x01\x02\x03")
+    lost = script(tmp_path / "script", "#!/no/such/interpreter\n")
+    folder, no_interpreter = str(tmp_path), "the interpreter that it names is not found"
+    monkeypatch.setenv("PATH", folder)
+    for argv, cwd, said in (
+        (["no-such"], None, f"{SPAWN} 127: command 'no-such' is not found"),
+        (["sh"], None, f"{SPAWN} 127: command 'sh' is not found"),  # which PATH does not have
+        (["/no/such"], "/", f"{SPAWN} 127: command '/no/such' is not found"),
+        (
+            ["/no/such"],
+            "/no/such",
+            (
+                f"{NO_FOLDER} 126: cannot enter the working folder '/no/such': "
+                "no such file or directory"
+            ),
+        ),
+        (["/bin/sh"], plain, f"{NO_FOLDER} 126: "),
+        ([folder], folder, f"{SPAWN} 126: cannot run {folder!r}: permission denied"),
+        ([plain], None, f"{SPAWN} 126: cannot run {plain!r}: permission denied"),
+        ([odd], None, f"{SPAWN} 126: cannot run {odd!r}: exec format error"),
+        ([lost], None, f"{SPAWN} 126: cannot run {lost!r}: {no_interpreter}"),
+        (["./script"], folder, f"{SPAWN} 126: cannot run './script': {no_interpreter}"),
+        (["script"], None, f"{SPAWN} 126: cannot run 'script': {no_interpreter}"),
+        (
+            ["/bin/sh", *["x" * 100_000] * 200],
+            None,
+            f"{SPAWN} 126: cannot run '/bin/sh': argument list too long",
+        ),
+        (["/bin/sh", "a\0b"], None, f"{SPAWN} 126: cannot run '/bin/sh'"),
+        (["/bin/sh"], "a\0b", f"{NO_FOLDER} 126: "),
+        ([], None, f"{SPAWN} 126: cannot run nothing: there is no command"),
+    ):
+        assert refusal(argv, cwd).startswith(said), argv[:1]
 
 
 def test_a_refusal_leaves_no_descriptor_open() -> None:

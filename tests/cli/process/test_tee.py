@@ -2,8 +2,10 @@ import os
 import random
 import socket
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.cli.process.harness import PYTHON, Driver, finish, pipe_of, python
 
 BIG = 8 << 20
@@ -89,27 +91,29 @@ def test_a_reader_that_stalls_on_one_stream_does_not_hold_the_other(driver: Driv
     assert out == bytes(4_000_000)
 
 
-def test_a_non_blocking_output_gets_everything(driver: Driver, tmp_path: Path) -> None:
-    path, data = big_file(tmp_path)
+def non_blocking_pipe() -> tuple[int, int]:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    process = driver.start("cat", path, popen={"stdout": writer})
-    os.close(writer)
-    with os.fdopen(reader, "rb") as stream:
+    return reader, writer
+
+
+def two_sockets() -> tuple[int, int]:
+    ours, theirs = socket.socketpair()
+    return ours.detach(), theirs.detach()
+
+
+@pytest.mark.parametrize("make", [non_blocking_pipe, two_sockets])
+def test_a_non_blocking_output_and_a_socket_get_everything(
+    driver: Driver, tmp_path: Path, make: Callable[[], tuple[int, int]]
+) -> None:
+    path, data = big_file(tmp_path)
+    ours, theirs = make()
+    process = driver.start("cat", path, popen={"stdout": theirs})
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as stream:
         assert stream.read() == data
     finish(process)
     assert driver.report().exit_status == 0
-
-
-def test_a_socket_gets_everything(driver: Driver, tmp_path: Path) -> None:
-    path, data = big_file(tmp_path, 1 << 20)
-    ours, theirs = socket.socketpair()
-    process = driver.start("cat", path, popen={"stdout": theirs})
-    theirs.close()
-    with ours, ours.makefile("rb") as stream:
-        assert stream.read() == data
-    finish(process)
-    assert driver.report().stream("stdout") == data
 
 
 def test_a_file_is_appended_to(driver: Driver, tmp_path: Path) -> None:

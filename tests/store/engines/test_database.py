@@ -135,10 +135,7 @@ def test_a_file_that_is_locked_is_unavailable(
     ensure_wal(waiting)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    with (
-        pytest.raises(UnavailableError, match="it is locked by another process"),
-        waiting.write(),
-    ):
+    with pytest.raises(UnavailableError, match="it is locked by another process"), waiting.write():
         pass
     holder.execute("ROLLBACK")
     holder.close()

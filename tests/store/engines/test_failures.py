@@ -100,9 +100,7 @@ def test_a_url_that_cannot_be_read_is_not_quoted() -> None:
     assert "words" not in f"{caught.value} {caught.value.__cause__}"
 
 
-def test_a_wrong_password_and_a_server_that_is_not_there_are_told_apart(
-    postgres_url: str,
-) -> None:
+def test_a_wrong_password_and_a_server_that_is_not_there_are_told_apart(postgres_url: str) -> None:
     host = postgres_url.rpartition("@")[2]
     refused = Database(parse_target(f"postgresql://nobody-here:{SECRET}@{host}"))
     with pytest.raises(UnavailableError) as caught, refused.read():

@@ -1,11 +1,15 @@
 """Artifacts of spooled streams are in the sink, or are listed as waiting until the sink is back."""
 
+from functools import partial
+from uuid import UUID
+
 import pytest
 from tests.support import schema
 from tests.support.call_facts import as_shown, ended, next_id, started
 from tests.support.store_parts import StoreParts, ended_spooled, spool
 
 from tooltrail.artifacts import artifact_path
+from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import ArtifactFact, CallEnded
@@ -44,22 +48,24 @@ def folders(store: StoreParts) -> set[str]:
     return {one.name for one in store.spool.iterdir()} - {"journal", "owners", "damaged"}
 
 
+def shown_and_spooled(store: StoreParts, session: UUID, call: UUID) -> Entry:
+    """The end of a call that has its result as shown and its output in the spool."""
+    canonical = encode({**ENVELOPE, "result": None})
+    return ended(
+        session,
+        call,
+        spool(store, call, LONG),
+        spooled=f"{call}/stdout.zst",
+        shown=as_shown(canonical, b"r"),
+        bodies=[canonical, b"r"],
+    )
+
+
 @pytest.mark.parametrize("is_shown", [False, True])
 def test_a_spooled_stream_becomes_an_artifact(parts: StoreParts, is_shown: bool) -> None:
     session, call = next_id(), next_id()
-    record = spool(parts, call, LONG)
-    end = ended(session, call, record, spooled=f"{call}/stdout.zst")
-    if is_shown:
-        canonical = encode({**ENVELOPE, "result": None})
-        end = ended(
-            session,
-            call,
-            record,
-            spooled=f"{call}/stdout.zst",
-            shown=as_shown(canonical, b"r"),
-            bodies=[canonical, b"r"],
-        )
-    parts.ingest(started(session, call), end)
+    make_end = shown_and_spooled if is_shown else partial(ended_spooled, data=LONG)
+    parts.ingest(started(session, call), make_end(parts, session, call))
     assert not parts.rejections()
     names = ("digest", "size", "line_count")
     assert parts.rows(schema.artifacts, *names) == [(digest_of(LONG), len(LONG), 20_000)]
@@ -73,9 +79,7 @@ def test_a_spooled_stream_becomes_an_artifact(parts: StoreParts, is_shown: bool)
         assert parts.rows(schema.invocations, "truncated", "output_size") == [(True, len(LONG))]
 
 
-def test_a_spooled_stream_is_projected_like_the_same_bytes_in_a_frame(
-    parts: StoreParts,
-) -> None:
+def test_a_spooled_stream_is_projected_like_the_same_bytes_in_a_frame(parts: StoreParts) -> None:
     session, one, two = next_id(), next_id(), next_id()
     data = LONG[:60_000]
     parts.ingest(started(session, one), ended(session, one, data))
@@ -86,9 +90,7 @@ def test_a_spooled_stream_is_projected_like_the_same_bytes_in_a_frame(
     assert_nothing_dangles(parts)
 
 
-def test_a_spooled_stream_that_is_shown_whole_is_a_body_and_no_artifact(
-    parts: StoreParts,
-) -> None:
+def test_a_spooled_stream_that_is_shown_whole_is_a_body_and_no_artifact(parts: StoreParts) -> None:
     session, call, data = next_id(), next_id(), b"a line\n" * 4_000
     parts.ingest(started(session, call), ended_spooled(parts, session, call, data))
     assert parts.rows(schema.artifacts, "digest") == []
@@ -99,9 +101,7 @@ def test_a_spooled_stream_that_is_shown_whole_is_a_body_and_no_artifact(
     assert_nothing_dangles(parts)
 
 
-def test_a_body_that_a_shown_result_names_as_an_artifact_is_published(
-    parts: StoreParts,
-) -> None:
+def test_a_body_that_a_shown_result_names_as_an_artifact_is_published(parts: StoreParts) -> None:
     session, call, hidden = next_id(), next_id(), b"a diff that the result only refers to"
     canonical = encode({**ENVELOPE, "result": {"artifacts": []}})
     diff = ArtifactFact(role="diff", digest=digest_of(hidden))
@@ -118,14 +118,7 @@ def test_while_the_sink_is_away_a_stream_waits_in_the_spool(parts: StoreParts) -
     assert done.pending_count == 1
     names = ("digest", "spooled", "role", "size", "line_count", "reason")
     assert parts.rows(schema.pending_artifacts, *names) == [
-        (
-            digest_of(LONG),
-            f"{call}/stdout.zst",
-            "stdout",
-            len(LONG),
-            20_000,
-            "the sink is away",
-        )
+        (digest_of(LONG), f"{call}/stdout.zst", "stdout", len(LONG), 20_000, "the sink is away")
     ]
     assert parts.rows(schema.invocations, "state") == [("success",)]
     assert folders(parts) == {str(call)}
@@ -172,9 +165,7 @@ def test_content_in_memory_waits_as_a_body(parts: StoreParts) -> None:
 
 
 @pytest.mark.both_engines
-def test_the_same_content_of_two_calls_waits_once_and_leaves_no_folder(
-    parts: StoreParts,
-) -> None:
+def test_the_same_content_of_two_calls_waits_once_and_leaves_no_folder(parts: StoreParts) -> None:
     session, calls = next_id(), [next_id() for _ in range(3)]
     parts.sink.is_away = True
     for call in calls:
@@ -196,30 +187,17 @@ def test_a_call_whose_spooled_stream_is_gone_is_rejected(parts: StoreParts) -> N
     (reason,) = parts.rejections()
     assert reason.startswith("stream stdout: ")
     assert reason.endswith("stdout.zst is missing")
-    assert parts.rows(schema.invocations, "id", "state") == [
-        (one, "started"),
-        (two, "success"),
-    ]
+    assert parts.rows(schema.invocations, "id", "state") == [(one, "started"), (two, "success")]
 
 
 @pytest.mark.parametrize("is_away", [False, True])
 def test_a_shown_call_whose_spooled_stream_is_gone_is_rejected(
     parts: StoreParts, is_away: bool
 ) -> None:
-    session, call = next_id(), next_id()
-    record = spool(parts, call, LONG)
+    session, call, after = next_id(), next_id(), next_id()
+    end = shown_and_spooled(parts, session, call)
     (parts.spool / str(call) / "stdout.zst").unlink()
-    canonical = encode({**ENVELOPE, "result": None})
-    end = ended(
-        session,
-        call,
-        record,
-        spooled=f"{call}/stdout.zst",
-        shown=as_shown(canonical, b"r"),
-        bodies=[canonical, b"r"],
-    )
     parts.sink.is_away = is_away
-    after = next_id()
     parts.ingest(started(session, call), end, started(session, after), ended(session, after))
     assert len(parts.rejections()) == 1
     assert parts.rows(schema.invocations, "state") == [("started",), ("success",)]
@@ -227,17 +205,7 @@ def test_a_shown_call_whose_spooled_stream_is_gone_is_rejected(
 
 def test_a_spooled_stream_that_no_record_can_hold_blocks_nothing(parts: StoreParts) -> None:
     session, call, after = next_id(), next_id(), next_id()
-    canonical = encode({**ENVELOPE, "result": None})
-    shown = as_shown(canonical, b"r")
-    record = spool(parts, call, LONG)
-    end = ended(
-        session,
-        call,
-        record,
-        spooled=f"{call}/stdout.zst",
-        shown=shown,
-        bodies=[canonical, b"r"],
-    )
+    end = shown_and_spooled(parts, session, call)
     assert isinstance(end.fact, CallEnded)
     stream, *others = end.fact.streams
     streams = (stream.replaced(role=""), *others)
@@ -269,9 +237,7 @@ def test_a_path_that_leaves_the_spool_is_rejected(parts: StoreParts) -> None:
     assert "not a relative, normalised path" in parts.rejections()[0]
 
 
-def test_the_end_of_a_call_that_comes_twice_does_not_miss_its_spool(
-    parts: StoreParts,
-) -> None:
+def test_the_end_of_a_call_that_comes_twice_does_not_miss_its_spool(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
     end = ended_spooled(parts, session, call, LONG)
     parts.ingest(started(session, call), end)

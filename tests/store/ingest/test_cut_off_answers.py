@@ -62,11 +62,9 @@ def test_what_had_come_when_the_program_was_killed_is_recorded(store: Store, cou
     assert view.payload == b"".join(CHUNKS[:count])
     message = Message.from_json(view.document or b"")
     assert (message.text, message.is_complete) == ("Let me add.", count == 4)
-    assert [call.arguments_raw for call in message.calls] == {
-        1: [],
-        2: ['{"a":'],
-        4: ['{"a":1}'],
-    }[count]
+    assert [call.arguments_raw for call in message.calls] == {1: [], 2: ['{"a":'], 4: ['{"a":1}']}[
+        count
+    ]
     until(lambda: captured_in(store.spool) == [])
     assert store.ingest().recovered_count == 0
     assert len(messages_in(store, session)) == 1

@@ -70,12 +70,7 @@ def assert_all_is_applied_once(store: StoreParts, positions: list[Position]) -> 
 def test_every_committed_batch_is_reported(parts: StoreParts) -> None:
     parts.append(*(message(next_id()) for _ in range(600)))
     counts: list[int] = []
-    one = ingester.Ingester(
-        parts.database,
-        parts.archive,
-        parts.spool,
-        FAMILIES,
-    )
+    one = ingester.Ingester(parts.database, parts.archive, parts.spool, FAMILIES)
     assert one.ingest(on_progress=counts.append).frame_count == 600
     assert counts == [512, 600]
 

@@ -1,62 +1,37 @@
 """Every kind of fact becomes its rows."""
 
 import json
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 import pytest
 from tests.support import schema
-from tests.support.call_facts import ended, message, moment, next_id, started
+from tests.support.call_facts import ended, message, moment, next_id, offered, opened, started
 from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import EMPTY, digest_of
-from tooltrail.records.facts import (
-    AgentLeg,
-    AgentOutcome,
-    Maintenance,
-    MessageAdded,
-    SessionClosed,
-    SessionOpened,
-    ToolsOffered,
-)
+from tooltrail.records.facts import AgentLeg, AgentOutcome, Maintenance, SessionClosed
 
 pytestmark = pytest.mark.both_engines
 
 SESSION = ("id", "name", "title", "agent", "environment", "opened_at", "closed_at", "close_reason")
 
 
-def opened(session: UUID, *, at: int = 0) -> Entry:
-    environment = b'{"host":"h"}'
-    fact = SessionOpened(
-        session=session,
-        at=moment(at),
-        name="nightly",
-        title="t",
-        agent="a",
-        environment=digest_of(environment),
-    )
-    return Entry(fact, [environment])
+ENVIRONMENT = b'{"host":"h"}'
+nightly = partial(opened, name="nightly", title="t", agent="a", environment=ENVIRONMENT)
 
 
 def test_a_session_is_opened_and_closed(parts: StoreParts) -> None:
     session = next_id()
     parts.ingest(
-        opened(session), Entry(SessionClosed(session=session, at=moment(9), reason="done"))
+        nightly(session), Entry(SessionClosed(session=session, at=moment(9), reason="done"))
     )
-    assert parts.rows(schema.sessions, *SESSION) == [
-        (
-            session,
-            "nightly",
-            "t",
-            "a",
-            digest_of(b'{"host":"h"}'),
-            moment(),
-            moment(9),
-            "done",
-        )
-    ]
-    assert parts.body(digest_of(b'{"host":"h"}')) == b'{"host":"h"}'
+    said = ("nightly", "t", "a", digest_of(ENVIRONMENT), moment(), moment(9), "done")
+    assert parts.rows(schema.sessions, *SESSION) == [(session, *said)]
+    assert parts.body(digest_of(ENVIRONMENT)) == ENVIRONMENT
     assert parts.rows(schema.sessions, "entry", "close_entry") == [(0, 1)]
 
 
@@ -66,13 +41,13 @@ def test_a_session_that_a_fact_joins_begins_with_that_fact_and_is_opened_late(
     session = next_id()
     parts.ingest(message(session))
     assert parts.rows(schema.sessions, "name", "opened_at", "entry") == [(None, moment(), None)]
-    parts.ingest(opened(session, at=5))
+    parts.ingest(nightly(session, at=5))
     assert parts.rows(schema.sessions, "name", "opened_at", "entry") == [("nightly", moment(), 1)]
 
 
 def test_a_session_is_joined_and_opened_in_one_batch(parts: StoreParts) -> None:
     session = next_id()
-    parts.ingest(message(session), opened(session, at=5))
+    parts.ingest(message(session), nightly(session, at=5))
     assert parts.rows(schema.sessions, "name", "opened_at", "entry") == [("nightly", moment(), 1)]
 
 
@@ -88,9 +63,7 @@ def test_a_call_after_the_end_of_its_session_is_late(parts: StoreParts) -> None:
     ]
 
 
-def test_a_session_that_is_closed_twice_stays_as_it_was_closed_first(
-    parts: StoreParts,
-) -> None:
+def test_a_session_that_is_closed_twice_stays_as_it_was_closed_first(parts: StoreParts) -> None:
     session = next_id()
     parts.ingest(Entry(SessionClosed(session=session, at=moment(1), reason="one")))
     parts.ingest(Entry(SessionClosed(session=session, at=moment(2), reason="two")))
@@ -101,17 +74,9 @@ def test_a_session_that_is_closed_twice_stays_as_it_was_closed_first(
 def test_a_message_keeps_its_text_document_and_payload(parts: StoreParts) -> None:
     session, name = next_id(), next_id()
     bodies = [b"text \xf0\x9f\x90\xa2", b'{"role":"user"}', b"\xff raw"]
-    fact = MessageAdded(
-        session=session,
-        id=name,
-        at=moment(),
-        role="user",
-        text=digest_of(bodies[0]),
-        document=digest_of(bodies[1]),
-        payload=digest_of(bodies[2]),
-        wire_format="anthropic",
-    )
-    parts.ingest(Entry(fact, bodies))
+    text, document, payload = bodies
+    more: dict[str, Any] = {"document": document, "payload": payload, "wire_format": "anthropic"}
+    parts.ingest(message(session, text, id=name, **more))
     row = parts.rows(
         schema.messages, "id", "seq", "role", "text", "document", "payload", "wire_format"
     )
@@ -123,11 +88,9 @@ def test_offered_tools_are_stored_once_and_offered_in_order(parts: StoreParts) -
     session = next_id()
     one, two = b'{"name":"one"}', b'{"name":"two"}'
     digests = (digest_of(two), digest_of(one))
-    offer = ToolsOffered(session=session, id=next_id(), at=moment(), tools=digests)
-    parts.ingest(Entry(offer, [two, one]))
+    parts.ingest(offered(session, two, one))
     # The definitions were written to the segment before, so the second offer carries none.
-    again = ToolsOffered(session=session, id=next_id(), at=moment(1), tools=digests[::-1])
-    parts.ingest(Entry(again))
+    parts.ingest(offered(session, one, two, at=1)._replace(bodies=[]))
     assert not parts.rejections()
     assert sorted(parts.rows(schema.tools, "name", "digest")) == [
         ("one", digest_of(one)),
@@ -142,41 +105,29 @@ def test_offered_tools_are_stored_once_and_offered_in_order(parts: StoreParts) -
 
 
 def test_an_offer_of_a_tool_that_nobody_defined_is_rejected(parts: StoreParts) -> None:
-    missing = digest_of(b"never seen")
-    offer = ToolsOffered(session=next_id(), id=next_id(), at=moment(), tools=(missing,))
-    parts.ingest(Entry(offer))
-    assert parts.rejections() == [f"body {missing} is missing"]
+    parts.ingest(offered(next_id(), b"never seen")._replace(bodies=[]))
+    assert parts.rejections() == [f"body {digest_of(b'never seen')} is missing"]
     assert not parts.count(schema.sessions)
 
 
 def leg_document(run: UUID) -> bytes:
-    return encode(
-        {
-            "run_id": str(run),
-            "position": 0,
-            "tier": "small",
-            "model": "m-1",
-            "wire_format": "openai_chat",
-            "agent_id": "reviewer",
-            "schema_digest": digest_of(b"schema"),
-        }
-    )
+    about = {"run_id": str(run), "position": 0, "tier": "small", "agent_id": "reviewer"}
+    made_by = {"model": "m-1", "wire_format": "openai_chat"}
+    return encode({**about, **made_by, "schema_digest": digest_of(b"schema")})
+
+
+def leg(session: UUID, document: bytes, agent: bytes = b"{}") -> Entry:
+    digests = {"document": digest_of(document), "agent": digest_of(agent)}
+    fact = AgentLeg(session=session, id=next_id(), at=moment(), agent_version="v2", **digests)
+    return Entry(fact, [document, agent])
 
 
 def test_the_legs_of_an_agent_run_are_kept(parts: StoreParts) -> None:
     session, run = next_id(), next_id()
     document, agent = leg_document(run), b'{"agent":1}'
-    leg = AgentLeg(
-        session=session,
-        id=next_id(),
-        at=moment(),
-        document=digest_of(document),
-        agent=digest_of(agent),
-        agent_version="v2",
-    )
     done = encode({"outcome": "succeeded", "attempt_count": 2, "duration_ms": 70})
     outcome = AgentOutcome(session=session, id=next_id(), at=moment(3), document=digest_of(done))
-    parts.ingest(Entry(leg, [document, agent]), Entry(outcome, [done]))
+    parts.ingest(leg(session, document, agent), Entry(outcome, [done]))
     names = ("run_id", "position", "model", "agent_id", "agent", "agent_version", "schema")
     assert parts.rows(schema.agent_legs, *names) == [
         (run, 0, "m-1", "reviewer", digest_of(agent), "v2", digest_of(b"schema"))
@@ -186,9 +137,7 @@ def test_the_legs_of_an_agent_run_are_kept(parts: StoreParts) -> None:
     assert parts.rows(schema.messages, "role") == [("agent_leg",), ("agent_outcome",)]
 
 
-def test_a_leg_whose_document_has_members_of_other_types_is_rejected(
-    parts: StoreParts,
-) -> None:
+def test_a_leg_whose_document_has_members_of_other_types_is_rejected(parts: StoreParts) -> None:
     good = json.loads(leg_document(next_id()))
     wrong = {
         "run_id": 5,
@@ -200,14 +149,7 @@ def test_a_leg_whose_document_has_members_of_other_types_is_rejected(
     session = next_id()
     for name, value in wrong.items():
         document = encode({**good, name: value})
-        leg = AgentLeg(
-            session=session,
-            id=next_id(),
-            at=moment(),
-            document=digest_of(document),
-            agent=digest_of(b"{}"),
-        )
-        parts.append(Entry(leg, [document, b"{}"]))
+        parts.append(leg(session, document))
     assert parts.ingest(message(session)).rejected_count == len(wrong)
     assert parts.count(schema.messages) == 1
     assert parts.rows(schema.messages, "seq") == [(1,)]

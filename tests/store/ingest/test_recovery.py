@@ -65,9 +65,7 @@ def test_a_call_without_an_owner_stays_open(parts: StoreParts) -> None:
 
 
 @pytest.mark.both_engines
-def test_the_call_of_a_dead_program_is_ended_with_the_output_it_left(
-    parts: StoreParts,
-) -> None:
+def test_the_call_of_a_dead_program_is_ended_with_the_output_it_left(parts: StoreParts) -> None:
     session, call, owner = next_id(), next_id(), dead_owner(parts)
     spool(parts, call, LONG)
     spool(parts, call, b"short", role="stderr")
@@ -113,9 +111,7 @@ def test_an_end_that_waits_in_the_journal_counts(parts: StoreParts) -> None:
     assert parts.count(schema.ledger_entries) == 2
 
 
-def test_a_call_whose_end_was_rejected_is_not_called_interrupted(
-    parts: StoreParts,
-) -> None:
+def test_a_call_whose_end_was_rejected_is_not_called_interrupted(parts: StoreParts) -> None:
     session, call, owner = next_id(), next_id(), dead_owner(parts)
     end = ended(session, call)
     parts.ingest(started(session, call, owner=owner), end._replace(bodies=[]))
@@ -130,9 +126,7 @@ def test_an_owner_that_is_no_name_of_a_lock_is_dead(parts: StoreParts) -> None:
 
 
 @pytest.mark.both_engines
-def test_calls_of_one_living_and_one_dead_program_are_told_apart(
-    parts: StoreParts,
-) -> None:
+def test_calls_of_one_living_and_one_dead_program_are_told_apart(parts: StoreParts) -> None:
     session, living, dead = next_id(), next_id(), next_id()
     owner = Owner(parts.spool)
     gone = dead_owner(parts)

@@ -1,30 +1,19 @@
 """What cannot be applied is kept with its bytes and the reason, and blocks nothing behind it."""
 
-from uuid import UUID
-
 import pytest
 from tests.support import schema
-from tests.support.call_facts import changed, ended, message, moment, next_id, started
+from tests.support.call_facts import changed, ended, message, moment, next_id, opened, started
 from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import Entry, Frame, read_journal
 from tooltrail.journal.frames import Cursor
 from tooltrail.records import DamageError
 from tooltrail.records.digests import digest_of
-from tooltrail.records.facts import SessionOpened
 from tooltrail.store.ingest.batch import subject_of
 
 CONTENT = (
-    schema.sessions,
-    schema.messages,
-    schema.invocations,
-    schema.surfaces,
-    schema.streams,
-    schema.omissions,
-    schema.bodies,
-    schema.tools,
-    schema.agent_legs,
-    schema.artifacts,
+    *(schema.sessions, schema.messages, schema.invocations, schema.surfaces, schema.streams),
+    *(schema.omissions, schema.bodies, schema.tools, schema.agent_legs, schema.artifacts),
 )
 
 
@@ -33,16 +22,12 @@ def content(store: StoreParts) -> list[list[tuple[object, ...]]]:
     return [store.rows(table) for table in CONTENT]
 
 
-def opened(session: UUID, name: str | None = "n", at: int = 0) -> Entry:
-    return Entry(SessionOpened(session=session, at=moment(at), name=name))
-
-
 def two_of(kind: str) -> tuple[list[Entry], Entry, Entry]:
     """Facts that come first, a fact, and another one of the same id."""
     session, subject = next_id(), next_id()
     match kind:
         case "session":
-            return [], opened(session), opened(session, name="other")
+            return [], opened(session, name="n"), opened(session, name="other")
         case "message":
             one, two = message(session, id=subject), message(session, b"other", id=subject)
             return [], one, two
@@ -125,17 +110,15 @@ def test_a_session_that_another_machine_opened_late_is_compared_with_that_fact(
     parts: StoreParts,
 ) -> None:
     session, elsewhere = next_id(), parts.other_journal()
-    parts.ingest(message(session), message(session), opened(next_id()))
-    elsewhere.ingest(message(session), opened(session))
-    assert parts.ingest(opened(session, at=9)).rejected_count == 0
+    parts.ingest(message(session), message(session), opened(next_id(), name="n"))
+    elsewhere.ingest(message(session), opened(session, name="n"))
+    assert parts.ingest(opened(session, at=9, name="n")).rejected_count == 0
     assert parts.ingest(opened(session, name="other")).rejected_count == 1
     names = ("journal_key", "open_journal_key", "entry")
     assert (1, 2, 1) in parts.rows(schema.sessions, *names)
 
 
-def test_a_call_that_another_machine_ended_is_compared_with_that_fact(
-    parts: StoreParts,
-) -> None:
+def test_a_call_that_another_machine_ended_is_compared_with_that_fact(parts: StoreParts) -> None:
     session, call, elsewhere = next_id(), next_id(), parts.other_journal()
     parts.ingest(started(session, call), message(session))
     assert elsewhere.ingest(ended(session, call)).rejected_count == 0

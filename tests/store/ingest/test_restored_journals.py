@@ -25,9 +25,7 @@ def restore(store: StoreParts, copied: Path) -> None:
     store.log = JournalLog(journal(store))
 
 
-def test_an_older_copy_is_reported_once_and_nothing_is_ingested_twice(
-    parts: StoreParts,
-) -> None:
+def test_an_older_copy_is_reported_once_and_nothing_is_ingested_twice(parts: StoreParts) -> None:
     session = next_id()
     parts.ingest(message(session), message(session))
     copied = copy(parts, "copy")
@@ -94,9 +92,7 @@ def test_a_journal_that_was_cut_off_in_a_frame_is_reported(parts: StoreParts) ->
     assert parts.count(schema.messages) == 6
 
 
-def test_a_journal_without_its_ingested_segments_is_not_reported(
-    parts: StoreParts,
-) -> None:
+def test_a_journal_without_its_ingested_segments_is_not_reported(parts: StoreParts) -> None:
     session = next_id()
     large = b"x" * (6 << 20)
     for n in range(3):

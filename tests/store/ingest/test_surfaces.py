@@ -256,9 +256,7 @@ def test_a_verdict_with_members_of_other_types_is_rejected(
     assert parts.rows(schema.invocations, "state") == [("started",)]
 
 
-def test_a_stream_whose_size_is_not_that_of_its_body_is_rejected(
-    parts: StoreParts,
-) -> None:
+def test_a_stream_whose_size_is_not_that_of_its_body_is_rejected(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
     canonical, receipt = encode({**ENVELOPE, "result": None}), b"r"
     end = ended(session, call, shown=as_shown(canonical, receipt), bodies=[canonical, receipt])

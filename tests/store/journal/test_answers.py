@@ -7,6 +7,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from tests.support.agents.spelled_answers import Call, asks, says, spell_whole
 from tests.support.wire.fake_provider import fake_provider, request_problems
 
 from tooltrail.journal.answers import RecordedStream, record_response
@@ -23,36 +24,10 @@ from tooltrail.store import Store
 from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
 from tooltrail.wire import ExportPolicy
 
-ANSWER: dict[str, Any] = {
-    "id": "c1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "m",
-    "choices": [
-        {
-            "index": 0,
-            "finish_reason": "tool_calls",
-            "message": {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [
-                    {
-                        "id": f"call_{n}",
-                        "type": "function",
-                        "function": {"name": "add", "arguments": json.dumps({"a": n})},
-                    }
-                    for n in range(2)
-                ],
-            },
-        }
-    ],
-}
-DONE = {
-    **ANSWER,
-    "choices": [
-        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "3"}}
-    ],
-}
+ANSWER: dict[str, Any] = json.loads(
+    spell_whole("openai", asks(*(Call("add", {"a": n}) for n in range(2))))
+)
+DONE: dict[str, Any] = json.loads(spell_whole("openai", says("3")))
 
 
 def add(arguments: dict[str, Any]) -> str:
@@ -80,10 +55,7 @@ def test_the_official_client_goes_round_with_three_lines(store: Store) -> None:
     transcript = load_transcript(store.reader, "@last")
     export = export_transcript(transcript, "openai")
     assert export.report.changes == ()
-    assert export.request["messages"] == [
-        *sent,
-        {"role": "assistant", "content": "3"},
-    ]
+    assert export.request["messages"] == [*sent, {"role": "assistant", "content": "3"}]
     conversation = conversation_of(transcript)
     assert [len(message.calls) for message in conversation.messages] == [0, 2, 0, 0]
 
@@ -194,10 +166,7 @@ def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: Store) -> 
         provider.will_stream(events)
         with anthropic.Anthropic(base_url=provider.url, api_key="x", max_retries=0) as client:
             raw = client.messages.create(
-                model="m",
-                max_tokens=9,
-                messages=[{"role": "user", "content": "add"}],
-                stream=True,
+                model="m", max_tokens=9, messages=[{"role": "user", "content": "add"}], stream=True
             )
             stream = RecordedStream(session, "anthropic", raw)
             kinds = [event.type for event in stream]

@@ -80,14 +80,6 @@ def test_every_cut_of_the_last_append_is_a_torn_tail(tmp_path: Path, has_hint: b
             assert check_whole(tmp_path)[3:] == [("q", cut)]
 
 
-def test_a_torn_tail_of_a_writer_that_is_still_open_elsewhere_is_cut(tmp_path: Path) -> None:
-    journal = filled(tmp_path, 3)
-    path, end = end_of(tmp_path)
-    write_at(path, end, b"TTf1 torn")
-    record(journal, "p", [3])
-    assert check_whole(tmp_path) == [("p", number) for number in range(4)]
-
-
 def test_garbage_behind_zeros_is_never_read(tmp_path: Path, has_hint: bool) -> None:
     journal = filled(tmp_path, 3)
     path, end = end_of(tmp_path)

@@ -27,19 +27,12 @@ FACT = b'{"at":"2026-01-02T00:00:00.000000Z","kind":"session.closed"}'
 
 def packed(fact: bytes = FACT, bodies: tuple[bytes, ...] = (b"one", b"")) -> bytes:
     return pack_frame(
-        fact,
-        bodies,
-        index=7,
-        durable_to=4_000,
-        frame_hash=link(FIRST_HASH, fact),
-        stamp=0xABCDEF01,
+        fact, bodies, index=7, durable_to=4_000, frame_hash=link(FIRST_HASH, fact), stamp=0xABCDEF01
     )
 
 
 @given(
-    st.binary(max_size=300),
-    st.lists(st.binary(max_size=300), max_size=4),
-    st.binary(max_size=50),
+    st.binary(max_size=300), st.lists(st.binary(max_size=300), max_size=4), st.binary(max_size=50)
 )
 def test_a_frame_comes_back_as_it_was_packed(fact: bytes, bodies: list[bytes], rest: bytes) -> None:
     frame = unpack_frame(packed(fact, tuple(bodies)) + rest, Cursor(3))

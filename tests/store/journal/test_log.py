@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.support.effort import times
 from tests.support.interrupting import signalled_at
 from tests.support.journals import (
     POLICY,
@@ -129,12 +130,6 @@ def test_threads_append_each_fact_once(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(segment_files(tmp_path)) > 4
 
 
-def test_two_logs_of_one_process_exclude_each_other(tmp_path: Path) -> None:
-    logs = [JournalLog(tmp_path) for _ in range(3)]
-    at_once(*(partial(record, log, f"t{n}", range(40)) for n, log in enumerate(logs)))
-    assert len(check_whole(tmp_path)) == 120
-
-
 def test_eight_processes_append_each_fact_once_while_segments_are_sealed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +163,7 @@ def test_a_fork_amid_the_appends_of_other_threads_goes_on_by_itself(
     seal_at(monkeypatch, 20_000)
     journal = JournalLog(tmp_path)
     is_over = threading.Event()
-    count = [0, 0]
+    count, forks = [0, 0], times(3)
 
     def append(name: int) -> None:
         while not is_over.is_set():
@@ -179,14 +174,14 @@ def test_a_fork_amid_the_appends_of_other_threads_goes_on_by_itself(
     for thread in threads:
         thread.start()
     try:
-        for number in range(12):
+        for number in range(forks):
             run_forks([partial(record, journal, f"fork{number}", range(3))])
     finally:
         is_over.set()
         for thread in threads:
             thread.join()
     acknowledged = [(f"t{name}", number) for name in range(2) for number in range(count[name])]
-    acknowledged += [(f"fork{number}", n) for number in range(12) for n in range(3)]
+    acknowledged += [(f"fork{number}", n) for number in range(forks) for n in range(3)]
     check_acknowledged(tmp_path, acknowledged)
 
 
@@ -258,14 +253,16 @@ def test_a_repeated_body_stands_once_in_a_segment_for_each_writer(
     assert {segment for segment, _ in found} == set(segments)
 
 
-@pytest.mark.parametrize("content", [b"", b"x", bytes(200), b"\xff" * 200])
-def test_garbage_is_no_hint(tmp_path: Path, content: bytes) -> None:
-    journal = filled(tmp_path, 3)
-    (tmp_path / HINT_NAME).write_bytes(content)
-    record(journal, "p", [3])
-    (tmp_path / HINT_NAME).write_bytes(content)
-    record(JournalLog(tmp_path), "p", [4])
-    assert check_whole(tmp_path) == [("p", number) for number in range(5)]
+@pytest.mark.parametrize("content", [b"", b"x", bytes(200), b"\xff" * 200, None])
+def test_garbage_and_the_hint_of_another_journal_are_no_hint(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    journal, other = filled(tmp_path / "ours", 3), filled(tmp_path / "other", 3)
+    for number, log in ((3, journal), (4, JournalLog(journal.folder))):
+        hint = (other.folder / HINT_NAME).read_bytes() if content is None else content
+        (journal.folder / HINT_NAME).write_bytes(hint)
+        record(log, "p", [number])
+    assert check_whole(journal.folder) == [("p", number) for number in range(5)]
 
 
 def test_a_stale_hint_of_any_age_does_not_matter(
@@ -281,14 +278,6 @@ def test_a_stale_hint_of_any_age_does_not_matter(
         write_at(tmp_path / HINT_NAME, 0, hint)
         record(journal if number % 2 else JournalLog(tmp_path), "p", [number])
     assert check_whole(tmp_path) == [("p", number) for number in range(24)]
-
-
-def test_the_hint_of_another_journal_does_not_matter(tmp_path: Path) -> None:
-    ours, other = filled(tmp_path / "ours", 3), filled(tmp_path / "other", 3)
-    write_at(ours.folder / HINT_NAME, 0, (other.folder / HINT_NAME).read_bytes())
-    record(ours, "p", [3])
-    record(JournalLog(ours.folder), "p", [4])
-    assert check_whole(ours.folder) == [("p", number) for number in range(5)]
 
 
 def test_a_hint_can_be_deleted_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

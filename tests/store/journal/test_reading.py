@@ -8,7 +8,6 @@ import pytest
 from tests.support.journals import (
     check_whole,
     end_of,
-    entry,
     filled,
     label,
     labels,
@@ -206,22 +205,6 @@ def test_an_ingester_that_deletes_what_it_read_disturbs_no_writer(
         thread.join()
     assert sorted(found) == sorted((f"t{name}", n) for name in range(2) for n in range(100))
     assert len(segment_files(tmp_path)) <= 2
-
-
-def test_a_long_frame_is_read_whole(tmp_path: Path) -> None:
-    journal = filled(tmp_path, 1)
-    journal.record([entry("p", 1, size=3 << 20)])
-    record(journal, "p", [2])
-    assert check_whole(tmp_path) == [("p", 0), ("p", 1), ("p", 2)]
-
-
-def test_an_altered_length_reads_no_more_than_the_file_has(tmp_path: Path) -> None:
-    filled(tmp_path, 6)
-    frames = read_all(tmp_path)[0]
-    write_at(segment_files(tmp_path)[0], frames[2].offset + 8, b"\xff\xff\xff\xff\xff\xff\xff\xff")
-    found, (gap,) = read_all(tmp_path)
-    assert [frame.index for frame in found] == [0, 1, 3, 4, 5]
-    assert gap.offset == frames[2].offset
 
 
 def test_the_id_is_damage_only_where_no_head_has_it(

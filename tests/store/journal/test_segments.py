@@ -1,6 +1,5 @@
 """Segments: their heads, their names, their frames, and what follows damage."""
 
-import os
 import struct
 import zlib
 from pathlib import Path
@@ -42,13 +41,6 @@ def created(folder: Path) -> Path:
 
 def read_head(path: Path) -> SegmentHead:
     return segments.read_head(path.read_bytes(), path)
-
-
-def test_a_head_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    path = created(tmp_path)
-    assert path.name == "00000012.seg"
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert read_head(path) == HEAD
 
 
 def test_a_segment_has_the_layout_that_its_module_documents(tmp_path: Path) -> None:
@@ -129,16 +121,3 @@ def test_bytes_of_a_body_are_never_taken_for_a_frame(hidden: bytes) -> None:
     found = find_acknowledged(bytes(broken) + behind, Cursor(1, 1_000, 3), stamp=9)
     assert found is not None
     assert found.index == 4
-
-
-def test_a_segment_grows_by_what_it_has_between_two_limits(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
-    try:
-        assert segments.extend(descriptor, 0, 10) == segments.FIRST_ROOM_BYTES
-        assert segments.extend(descriptor, 65_536, 70_000) == 131_072
-        assert segments.extend(descriptor, 131_072, 3 << 20) == 3 << 20
-        assert segments.extend(descriptor, 3 << 20, (3 << 20) + 1) == 4 << 20
-    finally:
-        os.close(descriptor)
-    assert path.read_bytes() == bytes(4 << 20)

@@ -40,9 +40,7 @@ def test_importing_the_log_loads_a_few_small_modules_of_ours(loaded: set[str]) -
     assert ours | {"tooltrail"} == LIGHT
 
 
-def test_importing_the_log_loads_the_standard_library_and_nothing_else(
-    loaded: set[str],
-) -> None:
+def test_importing_the_log_loads_the_standard_library_and_nothing_else(loaded: set[str]) -> None:
     others = {name.partition(".")[0] for name in loaded} - {"tooltrail"}
     assert others - sys.stdlib_module_names == set()
 

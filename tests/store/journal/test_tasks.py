@@ -41,9 +41,7 @@ async def together(store: Store, outputs: dict[str, bytes]) -> list[object]:
     return await asyncio.gather(*work, return_exceptions=True)
 
 
-def test_a_rejected_fact_fails_its_task_alone_and_no_fact_is_appended_twice(
-    store: Store,
-) -> None:
+def test_a_rejected_fact_fails_its_task_alone_and_no_fact_is_appended_twice(store: Store) -> None:
     asyncio.run(together(store, {"taken": b"first"}))
     before = frame_count(store)
     got = asyncio.run(together(store, {"a": b"", "taken": b"second", "b": b""}))

@@ -142,9 +142,7 @@ def test_a_backup_says_how_far_it_is(store: Store, tmp_path: Path) -> None:
     fill(store, 9 * MIB)
     told: list[tuple[int, int]] = []
     made = back_up_store(
-        path_of(store),
-        tmp_path / "copy.db",
-        on_progress=lambda done, of: told.append((done, of)),
+        path_of(store), tmp_path / "copy.db", on_progress=lambda done, of: told.append((done, of))
     )
     assert len(told) > 2
     assert told == sorted(told)
@@ -229,24 +227,6 @@ def test_a_backup_that_comes_late_to_what_was_left_leaves_alone_whose_turn_it_is
     assert names_in(tmp_path).isdisjoint({".copy.db.part"})
 
 
-def test_what_was_left_and_is_gone_before_it_is_locked_is_in_nobodys_way(
-    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left = tmp_path / ".copy.db.part"
-    left.write_bytes(b"of a killed one")
-    lock = fcntl.flock
-
-    def locked_late(descriptor: int, operation: int) -> None:
-        if current_thread() is main_thread():  # else an ingester of another store
-            monkeypatch.undo()
-            left.unlink()
-        lock(descriptor, operation)
-
-    monkeypatch.setattr(fcntl, "flock", locked_late)
-    back_up_store(recorded, tmp_path / "copy.db")
-    assert is_copy_of(tmp_path / "copy.db", recorded)
-
-
 @pytest.mark.parametrize("by", ["nothing", "another"])
 def test_a_backup_whose_unfinished_file_was_taken_away_is_never_acknowledged(
     recorded: Path, tmp_path: Path, by: str
@@ -307,9 +287,9 @@ def test_what_can_be_no_file_is_said_of_the_name_and_not_of_the_store(
         back_up_store(recorded, name)
 
 
-@pytest.mark.parametrize("error", [ValueError, TypeError, KeyError, OverflowError])
+@pytest.mark.parametrize("error", [ValueError, KeyError, OverflowError, KeyboardInterrupt])
 def test_what_is_raised_by_who_is_told_how_far_it_is_stays_what_it_is(
-    recorded: Path, tmp_path: Path, error: type[Exception]
+    recorded: Path, tmp_path: Path, error: type[BaseException]
 ) -> None:
     def tell(done: int, of: int) -> None:
         raise error("a broken bar")
@@ -348,15 +328,6 @@ def test_a_server_is_backed_up_by_its_own_tools(tmp_path: Path) -> None:
         back_up_store(url, tmp_path / "copy.db")
     assert "secret" not in str(refused.value)
     assert not (tmp_path / "copy.db").exists()
-
-
-def test_an_interrupted_backup_leaves_nothing(recorded: Path, tmp_path: Path) -> None:
-    def interrupt(done: int, of: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        back_up_store(recorded, tmp_path / "copy.db", on_progress=interrupt)
-    assert not {name for name in names_in(tmp_path) if "copy.db" in name}
 
 
 def test_on_a_full_disk_a_backup_leaves_nothing_and_says_why(store: Store, tmp_path: Path) -> None:

@@ -75,10 +75,7 @@ def test_what_differs_in_the_schema_is_named(
 @pytest.mark.parametrize(
     ("statements", "problem"),
     [
-        (
-            ("DROP TRIGGER bodies_no_delete",),
-            "append-only trigger bodies_no_delete is missing",
-        ),
+        (("DROP TRIGGER bodies_no_delete",), "append-only trigger bodies_no_delete is missing"),
         (
             (
                 "DROP TRIGGER bodies_no_delete",
@@ -89,10 +86,7 @@ def test_what_differs_in_the_schema_is_named(
             ),
             "append-only trigger bodies_no_delete differs from its definition",
         ),
-        (
-            ("ALTER TABLE tools ADD COLUMN mine TEXT",),
-            "table tools differs from its definition",
-        ),
+        (("ALTER TABLE tools ADD COLUMN mine TEXT",), "table tools differs from its definition"),
         (
             (
                 "DROP INDEX ix_tools_name",

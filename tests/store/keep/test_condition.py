@@ -5,13 +5,12 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.support.call_facts import message
 from tests.support.keeping import BIG, check, ingested, record, rows
 
 from tooltrail.journal import Entry
-from tooltrail.journal.clock import now
 from tooltrail.records import StoreNotFoundError, ToolCall
 from tooltrail.records.digests import digest_of
-from tooltrail.records.facts import MessageAdded
 from tooltrail.store.keep.condition import read_condition
 from tooltrail.store.opening import open_store
 from tooltrail.store.store import Store
@@ -50,15 +49,12 @@ def append(store: Store, *entries: Entry) -> None:
     store.recorder.log.record(entries)
 
 
-def message(text: bytes, name: int) -> Entry:
-    fact = MessageAdded(
-        session=UUID(int=1), id=UUID(int=name), at=now(), role="user", text=digest_of(text)
-    )
-    return Entry(fact, [text])
+def said(text: bytes, name: int) -> Entry:
+    return message(UUID(int=1), text, id=UUID(int=name))
 
 
 def test_waiting_facts_are_counted_with_and_without_the_hint(store: Store) -> None:
-    append(store, *(message(b"hello", n) for n in range(2, 5)))
+    append(store, *(said(b"hello", n) for n in range(2, 5)))
     assert read_condition(store).waiting_count == 3
     (store.spool / "journal" / "end").write_bytes(b"")
     assert read_condition(store).waiting_count == 3
@@ -68,7 +64,7 @@ def test_waiting_facts_are_counted_with_and_without_the_hint(store: Store) -> No
 
 @pytest.mark.both_engines
 def test_rejected_facts_have_their_reason(store: Store) -> None:
-    append(store, message(b"one", 2), message(b"another", 2))
+    append(store, said(b"one", 2), said(b"another", 2))
     store.ingest()
     found = read_condition(store)
     assert (found.rejected_count, found.damaged_count) == (1, 0)
@@ -81,8 +77,8 @@ def test_rejected_facts_have_their_reason(store: Store) -> None:
 
 
 def test_damaged_places_are_counted_apart(store: Store) -> None:
-    append(store, message(b"one" * 50, 2))
-    append(store, message(b"two", 3))
+    append(store, said(b"one" * 50, 2))
+    append(store, said(b"two", 3))
     (segment,) = (store.spool / "journal").glob("*.seg")
     data = segment.read_bytes()
     place = data.index(b"one" * 50)

@@ -16,18 +16,13 @@ from tests.support.lossy_server import LossyServer
 from tests.support.threads import at_once
 
 from tooltrail.artifacts import open_sink
-from tooltrail.records import (
-    InvalidRecordError,
-    StoreExistsError,
-    TooltrailError,
-    UnavailableError,
-)
+from tooltrail.records import InvalidRecordError, StoreExistsError, TooltrailError, UnavailableError
 from tooltrail.store.opening import create_store, open_store
 from tooltrail.store.roots import MARK_PREFIX, mark_path
 from tooltrail.store.store import Store
 
 ANOTHER = "is the artifact root of another store, as its file store-"
-MOMENTS = times(12)
+MOMENTS = times(6)
 
 
 @pytest.fixture(params=["local", "s3"])

@@ -36,18 +36,12 @@ from tooltrail.store.store import Store
 
 OUTPUTS = [b"output %d\n" % number * 20_000 for number in range(4)]
 HANG_S = 60
-KILLS = times(6)
+KILLS = times(4)
 
 
 @pytest.fixture
 def used(store: Store) -> Store:
     """A store that refers to four artifacts."""
-    return ingested(store, *OUTPUTS)
-
-
-@pytest.fixture
-def used_file(store: Store) -> Store:
-    """The same in a file, where the engine makes no difference."""
     return ingested(store, *OUTPUTS)
 
 
@@ -109,11 +103,11 @@ def test_artifacts_are_copied_verified_and_found_at_the_new_root(
 
 
 def test_a_root_beside_the_database_file_is_remembered_relative_to_it(
-    used_file: Store, tmp_path: Path
+    used: Store, tmp_path: Path
 ) -> None:
-    relocate(used_file, str(tmp_path / "objects"), delete_old=True)
-    assert used_file.info.artifact_root == "objects"
-    used_file.close()
+    relocate(used, str(tmp_path / "objects"), delete_old=True)
+    assert used.info.artifact_root == "objects"
+    used.close()
     moved = tmp_path.rename(tmp_path.with_name("moved with its folder"))
     with open_store(moved / "trail.db") as again:
         check(again)
@@ -151,13 +145,13 @@ def test_open_stores_follow(
 
 
 def test_the_old_objects_are_deleted_on_demand_and_only_those_that_arrived(
-    used_file: Store, old: Path, new: Path
+    used: Store, old: Path, new: Path
 ) -> None:
     arrived = objects(old)
-    stray = publish(used_file, b"nobody refers to it")
+    stray = publish(used, b"nobody refers to it")
     (old / "notes.txt").write_text("not ours")
 
-    report = relocate(used_file, str(new), delete_old=True)
+    report = relocate(used, str(new), delete_old=True)
 
     assert report.deleted == arrived
     assert {file.name for file in old.rglob("*") if file.is_file()} == {
@@ -165,26 +159,24 @@ def test_the_old_objects_are_deleted_on_demand_and_only_those_that_arrived(
         stray.rpartition("/")[2],
     }
     assert objects(new) == arrived
-    ((_, details),) = accounts(used_file)
+    ((_, details),) = accounts(used)
     assert details["deleted"] == {"count": arrived.count, "stored_bytes": arrived.stored_bytes}
-    check(used_file)
+    check(used)
 
 
 def test_what_stays_at_the_old_root_can_be_deleted_later(
-    used_file: Store, tmp_path: Path, old: Path, new: Path
+    used: Store, tmp_path: Path, old: Path, new: Path
 ) -> None:
-    relocate(used_file, str(new))
+    relocate(used, str(new))
     with open_store(tmp_path / "trail.db", artifacts=str(old)) as behind:
         report = relocate(behind, str(new), delete_old=True)
         assert behind.archive.sink.url == f"file://{new}"
     assert (report.copied.count, report.sound.count, report.deleted.count) == (0, 4, 4)
     assert objects(old) == Amount()
-    check(used_file)
+    check(used)
 
 
-def test_what_has_arrived_is_read_and_not_copied_again(
-    used_file: Store, old: Path, new: Path
-) -> None:
+def test_what_has_arrived_is_read_and_not_copied_again(used: Store, old: Path, new: Path) -> None:
     here, altered, *_ = sorted(old.rglob("*.zst"))
     for file in (here, altered):
         target = new / file.relative_to(old)
@@ -192,45 +184,45 @@ def test_what_has_arrived_is_read_and_not_copied_again(
         target.write_bytes(file.read_bytes()[: None if file == here else -3])
     inode = (new / here.relative_to(old)).stat().st_ino
 
-    report = relocate(used_file, str(new))
+    report = relocate(used, str(new))
 
     assert (report.sound.count, report.copied.count) == (1, 3)
     assert (new / here.relative_to(old)).stat().st_ino == inode
     assert without_marks(old) == without_marks(new)
-    check(used_file)
+    check(used)
 
 
 def test_damaged_and_missing_artifacts_keep_the_store_where_it_was(
-    used_file: Store, old: Path, new: Path
+    used: Store, old: Path, new: Path
 ) -> None:
     damaged, missing, *_ = sorted(old.rglob("*.zst"))
     damaged.chmod(0o600)
     damaged.write_bytes(damaged.read_bytes()[:-3])
     missing.unlink()
 
-    report = relocate(used_file, str(new), delete_old=True)
+    report = relocate(used, str(new), delete_old=True)
 
     assert not report.switched
     assert report.damaged == [damaged.relative_to(old).as_posix()]
     assert report.missing == [missing.relative_to(old).as_posix()]
     assert report.deleted == Amount()
-    assert used_file.archive.sink.url == f"file://{old}"
+    assert used.archive.sink.url == f"file://{old}"
     assert not (new / damaged.relative_to(old)).exists()
-    assert not has_mark(used_file, new)
-    ((_, details),) = accounts(used_file)
+    assert not has_mark(used, new)
+    ((_, details),) = accounts(used)
     assert (details["switched"], details["damaged"]) == (False, report.damaged)
 
-    moved = relocate(used_file, str(new), delete_old=True, allow_damage=True)
+    moved = relocate(used, str(new), delete_old=True, allow_damage=True)
 
     assert moved.switched
     assert (moved.damaged, moved.missing) == (report.damaged, report.missing)
     # It is there as damaged as it was, and what could not be verified is not deleted.
     assert (new / damaged.relative_to(old)).read_bytes() == damaged.read_bytes()
     assert list(old.rglob("*.zst")) == [damaged]
-    assert used_file.archive.sink.url == f"file://{new}"
+    assert used.archive.sink.url == f"file://{new}"
 
 
-def test_evidence_of_damage_comes_along(used_file: Store, old: Path, new: Path) -> None:
+def test_evidence_of_damage_comes_along(used: Store, old: Path, new: Path) -> None:
     (old / "damaged").mkdir()
     kept, twin = (old / "damaged" / f"{'ab' * 32}-0011223{n}.zst" for n in range(2))
     kept.write_bytes(b"damaged bytes")
@@ -239,7 +231,7 @@ def test_evidence_of_damage_comes_along(used_file: Store, old: Path, new: Path) 
     (new / "damaged" / kept.name).write_bytes(b"damaged bytes")
     (new / "damaged" / twin.name).write_bytes(b"cut")
 
-    report = relocate(used_file, str(new), delete_old=True)
+    report = relocate(used, str(new), delete_old=True)
 
     assert (report.copied.count, report.sound.count) == (5, 1)
     assert (new / "damaged" / kept.name).read_bytes() == b"damaged bytes"
@@ -247,9 +239,9 @@ def test_evidence_of_damage_comes_along(used_file: Store, old: Path, new: Path) 
     assert not kept.exists()
 
 
-def test_what_was_erased_is_not_missed(used_file: Store, old: Path, new: Path) -> None:
+def test_what_was_erased_is_not_missed(used: Store, old: Path, new: Path) -> None:
     erased = min(old.rglob("*.zst"))
-    with used_file.database.write() as connection:
+    with used.database.write() as connection:
         row = {
             "kind": "artifact",
             "digest": bytes.fromhex(erased.stem),
@@ -262,30 +254,30 @@ def test_what_was_erased_is_not_missed(used_file: Store, old: Path, new: Path) -
         connection.insert("tombstones", [row])
     erased.unlink()
 
-    report = relocate(used_file, str(new))
+    report = relocate(used, str(new))
 
     assert (report.switched, report.copied.count, report.missing) == (True, 3, [])
 
 
 def test_a_root_that_is_the_old_one_or_does_not_last_is_refused(
-    used_file: Store, old: Path, tmp_path: Path
+    used: Store, old: Path, tmp_path: Path
 ) -> None:
     link = tmp_path / "link"
     link.symlink_to(old)
     for same in (str(old), f"file://{old}", str(link)):
         with pytest.raises(InvalidRecordError, match="already"):
-            relocate(used_file, same)
+            relocate(used, same)
     for nested in (str(old / "inside"), str(tmp_path)):
         with pytest.raises(InvalidRecordError, match="is inside the other"):
-            relocate(used_file, nested)
+            relocate(used, nested)
     with pytest.raises(InvalidRecordError, match="is not durable storage"):
-        relocate(used_file, "memory://elsewhere")
-    assert accounts(used_file) == []
-    check(used_file)
+        relocate(used, "memory://elsewhere")
+    assert accounts(used) == []
+    check(used)
 
 
 def test_a_folder_that_is_mounted_twice_is_one_place(
-    used_file: Store, old: Path, tmp_path: Path
+    used: Store, old: Path, tmp_path: Path
 ) -> None:
     twin = tmp_path / "twin"
     twin.mkdir()
@@ -295,52 +287,52 @@ def test_a_folder_that_is_mounted_twice_is_one_place(
     before = folder_digests(old)
     try:
         with pytest.raises(InvalidRecordError, match="it is the same place as"):
-            relocate(used_file, str(twin), delete_old=True)
+            relocate(used, str(twin), delete_old=True)
     finally:
         subprocess.run(["umount", str(twin)], check=True)
     assert folder_digests(old) == before
-    check(used_file)
+    check(used)
 
 
 def test_a_root_that_holds_artifacts_of_something_else_is_refused(
-    used_file: Store, new: Path, old: Path
+    used: Store, new: Path, old: Path
 ) -> None:
     (stranger,) = scatter(new, 1)
     with pytest.raises(InvalidRecordError, match="something else, such as sha256/"):
-        relocate(used_file, str(new))
+        relocate(used, str(new))
     assert stranger.exists()
-    assert used_file.archive.sink.url == f"file://{old}"
+    assert used.archive.sink.url == f"file://{old}"
 
 
-def test_the_root_of_another_store_is_refused(used_file: Store, tmp_path: Path) -> None:
+def test_the_root_of_another_store_is_refused(used: Store, tmp_path: Path) -> None:
     with create_store(tmp_path / "other" / "trail.db") as other:
         with pytest.raises(InvalidRecordError, match="is the artifact root of another store, as"):
-            relocate(used_file, str(tmp_path / "other" / "artifacts"))
+            relocate(used, str(tmp_path / "other" / "artifacts"))
         check(other)
-    check(used_file)
+    check(used)
 
 
 def test_a_new_root_that_is_full_leaves_the_store_where_it_was(
-    used_file: Store, tmp_path: Path, old: Path
+    used: Store, tmp_path: Path, old: Path
 ) -> None:
     with small_disk(tmp_path / "disk", 1 << 20) as disk:
         disk.fill()
         with pytest.raises(UnavailableError, match="No space left"):
-            relocate(used_file, str(disk.folder / "objects"))
-        assert used_file.archive.sink.url == f"file://{old}"
+            relocate(used, str(disk.folder / "objects"))
+        assert used.archive.sink.url == f"file://{old}"
         disk.free()
-        assert relocate(used_file, str(disk.folder / "objects")).switched
-        check(used_file)
-        relocate(used_file, str(old))
+        assert relocate(used, str(disk.folder / "objects")).switched
+        check(used)
+        relocate(used, str(old))
 
 
 def test_nothing_is_left_in_the_spool_and_what_lies_there_is_private(
-    used_file: Store, new: Path
+    used: Store, new: Path
 ) -> None:
-    leftover = used_file.spool / SCRATCH / "tooltrail-0123"
+    leftover = used.spool / SCRATCH / "tooltrail-0123"
     leftover.parent.mkdir()
     leftover.write_bytes(b"of a run that was killed")
-    relocate(used_file, str(new))
+    relocate(used, str(new))
     assert not leftover.parent.exists()
     assert {file.stat().st_mode & 0o077 for file in new.rglob("*.zst")} == {0}
 
@@ -358,12 +350,12 @@ def test_a_new_spool_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_a_place_that_keeps_other_bytes_than_it_was_given_is_not_believed(
-    used_file: Store, tmp_path: Path
+    used: Store, tmp_path: Path
 ) -> None:
-    path = min(paths(used_file))
+    path = min(paths(used))
     new = ArtifactArchive(open_sink(str(tmp_path / "lying"), create=True))
-    lying = _Lying(used_file.archive, new, tmp_path / "scratch")
-    size = used_file.archive.verify(path)
+    lying = _Lying(used.archive, new, tmp_path / "scratch")
+    size = used.archive.verify(path)
     with pytest.raises(UnavailableError, match="does not give back what was put"):
         lying.ensure(path, size)
     assert not new.exists(path)
@@ -378,36 +370,34 @@ class _Lying(ObjectCopier):
 
 
 def test_a_run_that_fails_leaves_no_mark_on_the_folder_of_a_disk_that_is_not_mounted(
-    used_file: Store, tmp_path: Path, old: Path, new: Path
+    used: Store, tmp_path: Path, old: Path, new: Path
 ) -> None:
     """The store is at a disk, and somebody moves it to where the artifacts are not whole."""
-    relocate(used_file, str(new))
+    relocate(used, str(new))
     min(old.rglob("*.zst")).unlink()
-    (old / mark_path(used_file.info.id)).unlink()
+    (old / mark_path(used.info.id)).unlink()
     min(new.rglob("*.zst")).unlink()
-    assert not relocate(used_file, str(old)).switched
-    assert not has_mark(used_file, old)
+    assert not relocate(used, str(old)).switched
+    assert not has_mark(used, old)
 
 
-def test_a_run_that_fails_leaves_the_mark_that_was_there(
-    used_file: Store, old: Path, new: Path
-) -> None:
-    relocate(used_file, str(new))
+def test_a_run_that_fails_leaves_the_mark_that_was_there(used: Store, old: Path, new: Path) -> None:
+    relocate(used, str(new))
     min(new.rglob("*.zst")).unlink()
     min(old.rglob("*.zst")).unlink()
-    assert not relocate(used_file, str(old)).switched
-    assert has_mark(used_file, old)
+    assert not relocate(used, str(old)).switched
+    assert has_mark(used, old)
 
 
 @pytest.mark.parametrize("is_unmounted", [False, True])
 def test_nothing_is_moved_and_no_root_made_while_the_old_one_is_away(
-    used_file: Store, old: Path, new: Path, is_unmounted: bool
+    used: Store, old: Path, new: Path, is_unmounted: bool
 ) -> None:
     old.rename(old.with_name("away"))
     if is_unmounted:
         old.mkdir()
     with pytest.raises((UnavailableError, InvalidRecordError)):
-        relocate(used_file, str(new), allow_damage=True)
+        relocate(used, str(new), allow_damage=True)
     assert not new.exists()
 
 
@@ -484,17 +474,17 @@ def test_runs_that_are_killed_at_any_moment_lose_nothing(
 
 
 def test_artifacts_move_to_an_object_store_and_back(
-    used_file: Store, s3_bucket: str, old: Path, new: Path
+    used: Store, s3_bucket: str, old: Path, new: Path
 ) -> None:
     bucket = f"s3://{s3_bucket}/trail"
-    there = relocate(used_file, bucket, delete_old=True)
+    there = relocate(used, bucket, delete_old=True)
     assert (there.copied.count, there.deleted.count) == (4, 4)
     assert without_marks(old) == {}
-    check(used_file)
+    check(used)
     with pytest.raises(InvalidRecordError, match="is inside the other"):
-        relocate(used_file, f"{bucket}/below")
-    ingested(used_file, OUTPUTS[0][1:])
-    back = relocate(used_file, str(new), delete_old=True)
+        relocate(used, f"{bucket}/below")
+    ingested(used, OUTPUTS[0][1:])
+    back = relocate(used, str(new), delete_old=True)
     assert (back.copied.count, back.deleted.count) == (5, 5)
     assert list(open_sink(bucket).list()) == []
-    check(used_file)
+    check(used)

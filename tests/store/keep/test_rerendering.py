@@ -278,9 +278,7 @@ def test_any_policy_gives_the_same_receipt_again(
     preview_chars: int, tools: dict[str, ToolPolicy]
 ) -> None:
     families = with_foreign()
-    document = {
-        "families": {"generic": {"preview_chars": preview_chars, "receipt_chars": 512_000}},
-    }
+    document = {"families": {"generic": {"preview_chars": preview_chars, "receipt_chars": 512_000}}}
     policy = load_policy(document, families).model_copy(update={"tools": tools})
     kept = record(returned("lookup", "line\n" * 5_000), families, policy, family="generic")
     found = kept.rerender(TODAY)

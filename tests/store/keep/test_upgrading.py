@@ -22,7 +22,7 @@ from tooltrail.store.opening import store_revision
 from tooltrail.store.store import Store
 
 HANG_S = 60
-KILLS = times(8)
+KILLS = times(4)
 NO_ROW = ["table store_info has no row: the store does not know itself"]
 
 

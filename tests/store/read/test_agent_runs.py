@@ -145,27 +145,6 @@ def test_a_submission_that_is_recorded_whole_has_a_verdict_too(store: Store) -> 
     assert [one.valid for one in leg.attempts] == [True, True]
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE agent_legs SET tier = 'large'",
-        "UPDATE agent_legs SET started_at = 0",
-        "UPDATE agent_legs SET agent_id = 'b'",
-        "UPDATE agent_outcomes SET outcome = 'answered'",
-        "DELETE FROM agent_outcomes",
-        "DELETE FROM agent_legs",
-        "DELETE FROM structured_outputs",
-        "UPDATE structured_outputs SET valid = 0",
-        "UPDATE structured_outputs SET document = '{}'",
-    ],
-)
-def test_what_was_altered_behind_its_back_is_named(store: Store, statement: str) -> None:
-    record_leg(store, values=[({"a": 1}, ())])
-    assert problems_of(store) == []
-    alter(store, statement)
-    assert problems_of(store)
-
-
 @pytest.mark.parametrize("name", ["agent", "document"])
 def test_a_damaged_body_is_not_handed_out(store: Store, name: str) -> None:
     record_leg(store)

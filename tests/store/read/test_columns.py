@@ -10,11 +10,7 @@ from tests.support import schema
 from tooltrail.migrations import HEAD_REVISION, statements_of
 from tooltrail.store.read.columns import COLUMNS, LARGE_BYTES, Columns, Computed
 
-SPECIAL = {
-    id(schema.Uuid16): "id",
-    id(schema.Moment): "time",
-    id(schema.Sha256): "digest",
-}
+SPECIAL = {id(schema.Uuid16): "id", id(schema.Moment): "time", id(schema.Sha256): "digest"}
 USUAL = {Text: "text", Boolean: "flag", LargeBinary: "bytes", Integer: "integer"}
 
 
@@ -43,8 +39,4 @@ def test_values_of_another_kind_are_named_and_replaced() -> None:
     assert columns.sql == "sessions.key, sessions.title, 1, tools.name"
     values, problems = columns.read(["x", None, None, 7, "behind"])
     assert values == {"key": 0, "title": None, "number": 0, "name": None}
-    assert problems == [
-        "key holds no integer",
-        "number holds no integer",
-        "name holds no text",
-    ]
+    assert problems == ["key holds no integer", "number holds no integer", "name holds no text"]

@@ -1,14 +1,12 @@
 """One damaged row or text never hides another, and is named."""
 
 import pytest
-from tests.support.call_facts import moment
+from tests.support.call_facts import message, offered, opened
 from tests.support.recorded_calls import Call, call, entries_of
 from tests.support.store_parts import StoreParts
 
-from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
 from tooltrail.records import DamageError, ToolDefinition, digest_of
-from tooltrail.records.facts import MessageAdded, ToolsOffered
 from tooltrail.store.filters import InvocationFilter
 
 SESSION = new_id()
@@ -131,27 +129,15 @@ def test_a_lost_stream_is_damage_when_it_is_opened(parts: StoreParts, sql: str) 
 
 
 @pytest.mark.both_engines
-def test_a_message_and_a_tool_that_are_lost_are_named(parts: StoreParts) -> None:
+def test_an_environment_a_message_and_a_tool_that_are_lost_are_named(parts: StoreParts) -> None:
     definitions = [ToolDefinition(name=name).to_json() for name in ("kept", "lost")]
-    for n, text in enumerate((b"kept", b"lost")):
-        parts.ingest(
-            Entry(
-                MessageAdded(
-                    session=SESSION, id=new_id(), at=moment(n), role="user", text=digest_of(text)
-                ),
-                [text],
-            )
-        )
-    offer = ToolsOffered(
-        session=SESSION,
-        id=new_id(),
-        at=moment(3),
-        tools=tuple(digest_of(one) for one in definitions),
-    )
-    parts.ingest(Entry(offer, definitions))
-    gone = [digest_of(b"lost"), digest_of(definitions[1])]
-    for digest in gone:
-        parts.alter(f"DELETE FROM bodies WHERE digest = {parts.literal(digest)}")
+    said = [message(SESSION, text, at=n) for n, text in enumerate((b"kept", b"lost"))]
+    opening = opened(SESSION, environment=b"{}")
+    parts.ingest(opening, *said, offered(SESSION, *definitions, at=3))
+    for lost in (b"{}", b"lost", definitions[1]):
+        parts.alter(f"DELETE FROM bodies WHERE digest = {parts.literal(digest_of(lost))}")
+    (session,) = parts.reader.sessions()
+    assert "environment names a body that is missing" in str(session.damage)
     messages = parts.reader.conversation(SESSION)[1]
     assert [(one.text, one.damage is None) for one in messages] == [
         ("kept", True),

@@ -3,16 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from tests.support.call_facts import moment
+from tests.support.call_facts import message, moment, offered, opened
 from tests.support.recorded_calls import Call, call
 from tests.support.store_parts import StoreParts
 
 from tooltrail.artifacts import artifact_path
-from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
 from tooltrail.records import NotFoundError, ToolDefinition, digest_of
 from tooltrail.records.digests import Digest
-from tooltrail.records.facts import MessageAdded, SessionOpened, ToolsOffered
 from tooltrail.store.views import Erasure
 
 pytestmark = pytest.mark.both_engines
@@ -93,12 +91,11 @@ def test_an_artifact_that_is_removed_is_erased(parts: StoreParts) -> None:
 def test_messages_tools_and_policies_are_erased(parts: StoreParts) -> None:
     definition = ToolDefinition(name="read").to_json()
     environment = b'{"host":"here"}'
-    opened = SessionOpened(session=SESSION, at=moment(0), environment=digest_of(environment))
-    said = MessageAdded(
-        session=SESSION, id=new_id(), at=moment(1), role="user", text=digest_of(b"secret")
+    parts.ingest(
+        opened(SESSION, environment=environment),
+        message(SESSION, b"secret", at=1),
+        offered(SESSION, definition, at=2),
     )
-    offer = ToolsOffered(session=SESSION, id=new_id(), at=moment(2), tools=(digest_of(definition),))
-    parts.ingest(Entry(opened, [environment]), Entry(said, [b"secret"]), Entry(offer, [definition]))
     made = recorded(parts, receipt=b"r")
     for data in (definition, environment, b"secret", made.policy):
         parts.erase_body(data)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -24,14 +25,8 @@ from tooltrail.store.read import pages
 from tooltrail.store.read.reader import Reader
 
 STATES: tuple[InvocationState, ...] = (
-    "started",
-    "success",
-    "success",
-    "success",
-    "error",
-    "interrupted",
-    "denied",
-    "cancelled",
+    *("started", "success", "success", "success"),
+    *("error", "interrupted", "denied", "cancelled"),
 )
 TOOLS = (("bash", "command"), ("cat", "command"), ("lookup", "generic"))
 KINDS = ("tool_timed_out", "not_found")
@@ -273,11 +268,9 @@ def test_both_engines_page_by_every_member_and_pair(parts: StoreParts) -> None:
         "until": moment(40),
         "min_size": 40_000,
     }
-    for first in members:
-        for second in members:
-            chosen = {name: members[name] for name in {first, second}}
-            where = InvocationFilter(**chosen)
-            check(filled, where, 3, oldest_first=first > second)
+    for n, pair in enumerate(combinations_with_replacement(members, 2)):
+        where = InvocationFilter(**{name: members[name] for name in pair})
+        check(filled, where, 9, oldest_first=n % 2 == 0)
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "1.5", "9" * 19, "999999"])
@@ -289,46 +282,6 @@ def test_a_cursor_that_no_page_gave_is_refused(filled: Filled, cursor: str) -> N
 def test_a_list_of_nothing_is_refused(filled: Filled) -> None:
     with pytest.raises(InvalidRecordError, match="shows nothing"):
         filled.reader.invocations(limit=0)
-
-
-@pytest.mark.parametrize("oldest_first", [False, True])
-@pytest.mark.parametrize(
-    ("chosen", "lead", "index"),
-    [
-        ({}, "started_at", "ix_invocations_started_at_key_session_key "),
-        ({"states": ("success",)}, "started_at", "ix_invocations_started_at_key_session_key "),
-        (
-            {"agents": ("main",)},
-            "started_at",
-            "USING COVERING INDEX ix_invocations_started_at_key_session_key ",
-        ),
-        ({"sessions": (new_id(),)}, "sessions", "(session_key=? AND seq"),
-        ({"tools": ("bash",)}, "tools", "ix_invocations_tool_name_started_at "),
-        ({"families": ("command",)}, "families", "ix_invocations_family_started_at "),
-        ({"states": ("error",)}, "states", "ix_invocations_state_started_at "),
-        ({"error_kinds": ("timeout",)}, "error_kinds", "ix_invocations_error_kind_started_at "),
-        ({"exit_statuses": (1,)}, "exit_statuses", "ix_invocations_exit_status_started_at "),
-        (
-            {"tools": ("bash",), "states": ("error",), "since": moment(1)},
-            "tools",
-            "ix_invocations_tool_name_started_at ",
-        ),
-    ],
-)
-def test_sqlite_reads_a_page_from_one_index(
-    filled: Filled, chosen: dict[str, Any], lead: str, index: str, *, oldest_first: bool
-) -> None:
-    where = InvocationFilter(**chosen)
-    order = pages.Order("seq" if where.sessions else "started_at", oldest_first, after=7)
-    query = pages.select_keys(where, order, 10, lead)
-    values = [
-        moment(1).toordinal() if isinstance(one, datetime) else str(one) for one in query.values
-    ]
-    with filled.reader.database.read() as connection:
-        plan = connection.query(f"EXPLAIN QUERY PLAN {query.text}", values)
-    used = [line for *_, line in plan if "H invocations" in line or "N invocations" in line]
-    assert [index in line for line in used] == [True]
-    assert not any("TEMP B-TREE" in line for *_, line in plan)
 
 
 def test_a_time_without_a_zone_is_refused() -> None:
@@ -343,10 +296,7 @@ def test_a_filter_that_can_fit_nothing_is_refused(filled: Filled) -> None:
         InvocationFilter(outcomes=("sucess",))
     with pytest.raises(InvalidRecordError, match="filter tools takes a tuple"):
         InvocationFilter(tools="Bash")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    for where in (
-        InvocationFilter(min_size=1 << 70),
-        InvocationFilter(exit_statuses=(1, 1 << 70)),
-    ):
+    for where in (InvocationFilter(min_size=1 << 70), InvocationFilter(exit_statuses=(1, 1 << 70))):
         with pytest.raises(InvalidRecordError):
             filled.reader.invocations(where)
 

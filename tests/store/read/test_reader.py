@@ -1,7 +1,9 @@
 """Every view is compared with the facts that were recorded."""
 
+from typing import Any
+
 import pytest
-from tests.support.call_facts import moment
+from tests.support.call_facts import message, moment, offered, opened
 from tests.support.recorded_calls import Call, call, entries_of
 from tests.support.store_parts import StoreParts
 
@@ -10,8 +12,6 @@ from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
 from tooltrail.records import (
     DamageError,
-    LegEnded,
-    LegStarted,
     MissingArtifactError,
     NotFoundError,
     PathEscapeError,
@@ -20,20 +20,8 @@ from tooltrail.records import (
     canonical_json,
     digest_of,
 )
-from tooltrail.records.agent_runs import leg_fact_json
-from tooltrail.records.digests import EMPTY
 from tooltrail.records.fact_spelling import shown_json
-from tooltrail.records.facts import (
-    AgentLeg,
-    AgentOutcome,
-    ArtifactFact,
-    MessageAdded,
-    OmissionFact,
-    SessionClosed,
-    SessionOpened,
-    Shown,
-    ToolsOffered,
-)
+from tooltrail.records.facts import ArtifactFact, OmissionFact, SessionClosed, Shown
 from tooltrail.store.views import InvocationDetail, InvocationView
 
 pytestmark = pytest.mark.both_engines
@@ -147,9 +135,7 @@ def test_texts_that_no_database_holds_come_back_byte_for_byte(parts: StoreParts)
     assert texts[2].canonical_json == canonical.decode()
 
 
-def test_a_stream_in_the_receipt_is_restored_there_and_in_the_canonical(
-    parts: StoreParts,
-) -> None:
+def test_a_stream_in_the_receipt_is_restored_there_and_in_the_canonical(parts: StoreParts) -> None:
     content = b"a stream of some length, twice: " * 3
     canonical = canonical_json.encode({"result": {"stdout": content.decode()}})
     receipt = b"before \xc3\xa4 " + content + b" behind"
@@ -173,8 +159,7 @@ def test_a_captured_stream_is_an_artifact_with_an_owner(parts: StoreParts) -> No
         stage="projection", field="stdout", unit="bytes", before=9, after=4, reason="too long"
     )
     shown = made.shown.replaced(
-        omissions=(omission,),
-        artifacts=(ArtifactFact(role="stdout", digest=digest),),
+        omissions=(omission,), artifacts=(ArtifactFact(role="stdout", digest=digest),)
     )
     made.capture(parts, LOG, shown=shown)
     parts.ingest(*made.entries(), *call(other, 2, receipt=b"r").entries())
@@ -261,17 +246,10 @@ def test_a_stream_that_waits_for_the_sink_is_read_from_the_spool(parts: StorePar
 def test_sessions_come_newest_first_with_what_their_facts_say(parts: StoreParts) -> None:
     first, second, bare = new_id(), new_id(), new_id()
     environment = canonical_json.encode({"host": "here"})
-    opened = SessionOpened(
-        session=first,
-        at=moment(1),
-        name="nightly",
-        title="a title",
-        agent="tester",
-        environment=digest_of(environment),
-    )
+    names = {"name": "nightly", "title": "a title", "agent": "tester"}
     parts.ingest(
-        Entry(opened, [environment]),
-        Entry(SessionOpened(session=second, at=moment(5), parent=first)),
+        opened(first, at=1, environment=environment, **names),
+        opened(second, at=5, parent=first),
         *call(first, 6, receipt=b"r").entries(),
         *call(first, 7, state=None).entries(),
         *call(bare, 3, receipt=b"r").entries(),
@@ -295,38 +273,29 @@ def test_sessions_come_newest_first_with_what_their_facts_say(parts: StoreParts)
 def test_a_conversation_has_every_entry_in_its_order(parts: StoreParts) -> None:
     session = new_id()
     payload, document = b'{"raw": 1}', canonical_json.encode({"role": "user"})
-    said = MessageAdded(
-        session=session,
-        id=new_id(),
-        at=moment(1),
-        role="user",
-        text=digest_of(b"please look"),
-        document=digest_of(document),
-        payload=digest_of(payload),
-        wire_format="openai.chat",
-    )
-    slow = call(session, 2, receipt=b"slow", start={"message": said.id, "position": 3})
+    said, answered = new_id(), new_id()
+    more: dict[str, Any] = {"document": document, "payload": payload, "wire_format": "openai.chat"}
+    slow = call(session, 2, receipt=b"slow", start={"message": said, "position": 3})
     quick = call(session, 3, receipt=b"quick")
     assert slow.ended is not None
-    reply = MessageAdded(session=session, id=new_id(), at=moment(5), role="assistant", text=EMPTY)
     parts.ingest(
-        Entry(said, [b"please look", document, payload]),
+        message(session, b"please look", id=said, at=1, **more),
         slow.start,
         *quick.entries(),
         *slow.entries()[1:],
-        Entry(reply),
+        message(session, b"", id=answered, at=5, role="assistant"),
     )
     view, messages, calls = parts.reader.conversation(session, payloads=True)
     assert view.id == session
     assert [(m.id, m.seq, m.role, m.text) for m in messages] == [
-        (said.id, 1, "user", "please look"),
-        (reply.id, 4, "assistant", ""),
+        (said, 1, "user", "please look"),
+        (answered, 4, "assistant", ""),
     ]
     assert (messages[0].document, messages[0].payload) == (document, payload)
     assert messages[0].wire_format == "openai.chat"
     assert_is(calls[0], slow, 2)
     assert_is(calls[1], quick, 3)
-    assert (calls[0].message_id, calls[0].position) == (said.id, 3)
+    assert (calls[0].message_id, calls[0].position) == (said, 3)
     # When the slow call ended, the three entries before the reply had begun; so for the quick one.
     assert [one.ended_at_seq for one in calls] == [4, 4]
     assert parts.reader.conversation(session)[1][0].payload is None
@@ -339,15 +308,8 @@ def test_offered_tools_are_given_by_session_and_by_version(parts: StoreParts) ->
         for name, what in (("read", "old"), ("read", "new"), ("bash", "runs"))
     )
     offers = [(first, 1, (old, other)), (second, 2, (new,)), (second, 3, ()), (first, 4, (old,))]
-    for session, seconds, offered in offers:
-        bodies = [one.to_json() for one in offered]
-        fact = ToolsOffered(
-            session=session,
-            id=new_id(),
-            at=moment(seconds),
-            tools=tuple(digest_of(one) for one in bodies),
-        )
-        parts.ingest(Entry(fact, bodies))
+    for session, seconds, tools in offers:
+        parts.ingest(offered(session, *(one.to_json() for one in tools), at=seconds))
     parts.ingest(*call(first, 5, tool="bash", receipt=b"r").entries())
     reader = parts.reader
     assert [one.definition for one in reader.tools()] == [other, old, new]
@@ -359,43 +321,6 @@ def test_offered_tools_are_given_by_session_and_by_version(parts: StoreParts) ->
     assert reader.offered_tools(second) == []
     messages = reader.conversation(second)[1]
     assert [[t.definition for t in m.tools or ()] for m in messages] == [[new], []]
-
-
-def test_the_legs_of_an_agent_run_are_messages_with_their_facts(parts: StoreParts) -> None:
-    session, agent = new_id(), b"configuration"
-    started = LegStarted(
-        run_id=session,
-        position=0,
-        tier="small",
-        model="m",
-        wire_format="openai.chat",
-        agent_id="a",
-        agent_digest=digest_of(agent),
-        time_limit_ms=1,
-    )
-    ended = LegEnded(outcome="answered", reason="it answered", duration_ms=5)
-    bodies = [leg_fact_json(one).encode() for one in (started, ended)]
-    parts.ingest(
-        Entry(
-            AgentLeg(
-                session=session,
-                id=new_id(),
-                at=moment(1),
-                document=digest_of(bodies[0]),
-                agent=digest_of(agent),
-            ),
-            [bodies[0], agent],
-        ),
-        Entry(
-            AgentOutcome(session=session, id=new_id(), at=moment(2), document=digest_of(bodies[1])),
-            [bodies[1]],
-        ),
-    )
-    messages = parts.reader.conversation(session)[1]
-    assert [(m.role, m.leg, m.text) for m in messages] == [
-        ("agent", started, started.sentence),
-        ("agent", ended, ended.sentence),
-    ]
 
 
 def test_totals_count_what_was_recorded(parts: StoreParts) -> None:

@@ -256,19 +256,19 @@ def test_each_text_is_indexed_by_itself_and_numbers_as_they_are_written(parts: S
 def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None:
     calls = [
         call(SESSION, n, stdout=b"word %d\n" % n, tool="bash" if n % 2 else "cat")
-        for n in range(150)
+        for n in range(100)
     ]
-    said = [say(b"a word", n) for n in (3, 77)]
+    said = [say(b"a word", n) for n in (3, 57)]
     parts.ingest(*entries_of(calls), *said)
     fill(parts)
     times = {one.started.id: (moment(n), 0) for n, one in enumerate(calls)}
-    times |= {one.fact.id: (moment(n), 1) for n, one in zip((3, 77), said, strict=True)}  # type: ignore[union-attr]
+    times |= {one.fact.id: (moment(n), 1) for n, one in zip((3, 57), said, strict=True)}  # type: ignore[union-attr]
     oldest = sorted(times, key=times.__getitem__)
     assert found(parts, "word") == oldest[::-1]
     for oldest_first, expected in ((False, oldest[::-1]), (True, oldest)):
         hits = search(parts, WordQuery(phrases_of(["word"])), oldest_first=oldest_first)
         assert [hit.id for hit in hits] == expected
-        for place in (0, 2, 3, 4, 75, 76, 151):
+        for place in (2, 3, 55, 101):
             rest = search(
                 parts,
                 WordQuery(phrases_of(["word"])),
@@ -276,7 +276,7 @@ def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None
                 cursor=hits[place].cursor,
             )
             assert [hit.id for hit in rest] == expected[place + 1 :]
-    where = InvocationFilter(tools=("cat",), since=moment(100))
+    where = InvocationFilter(tools=("cat",), since=moment(50))
     assert (
         found(parts, "word", where=where)
         == [one.started.id for one in calls[::-1] if one.started.tool_name == "cat"][:25]
@@ -285,7 +285,7 @@ def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None
     cats = [one.started.id for one in calls[::-1] if one.started.tool_name == "cat"]
     assert found(parts, "word", where=where) == cats
     assert len(found(parts, "word", where=InvocationFilter(until=moment(4)))) == 5
-    assert len(found(parts, "word", where=InvocationFilter(sessions=(SESSION,)))) == 152
+    assert len(found(parts, "word", where=InvocationFilter(sessions=(SESSION,)))) == 102
     with pytest.raises(InvalidRecordError):
         search(parts, WordQuery(phrases_of(["word"])), cursor="x")
 

@@ -1,9 +1,6 @@
 """`fs:search` on real folders."""
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +12,6 @@ from tests.support.processes import NOBODY, run_python
 from tooltrail.agents import searching
 from tooltrail.records import SearchOutput
 from tooltrail.workspace import workspace_tools
-from tooltrail.workspace._search_worker import search
 
 
 def found(root: Path, pattern: str, **arguments: JsonValue) -> SearchOutput:
@@ -139,26 +135,3 @@ def test_files_and_folders_that_cannot_be_read_are_told() -> None:
         (root / "folder").mkdir(mode=0)
         worker = "tooltrail.workspace._search_worker"
         assert run_python(code, name, user=NOBODY, imports=worker)[0] == "0 ['folder', 'x']\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "printed", "told"),
-    [
-        ({"pattern": "two"}, 0, '{"match_count": 1, "returned": 1}\nb/c.py:2:def two(): ...\n', ""),
-        ({"pattern": "x", "path": "nowhere"}, 1, "", "nowhere does not exist"),
-    ],
-)
-def test_the_worker_prints_counts_and_lines_or_what_is_wrong(
-    tree: Path, arguments: dict[str, str], status: int, printed: str, told: str
-) -> None:
-    module = "tooltrail.workspace._search_worker"
-    request = json.dumps({"root": str(tree), **arguments})
-    done = subprocess.run(
-        [sys.executable, "-m", module, request], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (status, printed, told)
-
-
-def test_the_worker_answers_a_request_by_itself(tree: Path) -> None:
-    findings = search({"root": str(tree), "pattern": "one|two", "max_matches": 1})
-    assert (findings.count, findings.lines) == (2, ["a.py:1:def one():"])

@@ -79,9 +79,7 @@ def _alternatives(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 schemas: st.SearchStrategy[dict[str, Any]] = st.recursive(
-    _leaves,
-    lambda inner: _objects(inner) | _arrays(inner) | _alternatives(inner),
-    max_leaves=5,
+    _leaves, lambda inner: _objects(inner) | _arrays(inner) | _alternatives(inner), max_leaves=5
 )
 
 outputs: st.SearchStrategy[dict[str, Any]] = _objects(schemas)

@@ -10,15 +10,8 @@ from tests.support.wire.sendable import JsonObject, name_problems
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 
 _DATA = (
-    "text",
-    "functionCall",
-    "functionResponse",
-    "inlineData",
-    "fileData",
-    "executableCode",
-    "codeExecutionResult",
-    "toolCall",
-    "toolResponse",
+    *("text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode"),
+    *("codeExecutionResult", "toolCall", "toolResponse"),
 )
 """Kinds of parts. A part has exactly one of these members."""
 

@@ -229,10 +229,7 @@ def _responses_calls(events: list[Any]) -> Iterator[object]:
 
 
 _CLIENT_ITEMS = {
-    "function_call",
-    "custom_tool_call",
-    "local_shell_call",
-    "apply_patch_call",
+    *("function_call", "custom_tool_call", "local_shell_call", "apply_patch_call"),
     "computer_call",
 }
 
