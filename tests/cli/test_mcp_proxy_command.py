@@ -204,8 +204,8 @@ def test_a_signal_to_the_proxy_ends_its_calls(cli: Cli, number: int, end: tuple[
     assert states(cli) == [end]
 
 
-def test_a_result_of_20_mb_passes_and_is_recorded(cli: Cli) -> None:
-    size = 20_000_000
+def test_a_result_of_50_mb_passes_and_is_recorded(cli: Cli) -> None:
+    size = 50_000_000
     ended = proxied(cli, call(1, size=size))
     text = json.loads(ended.stdout)["result"]["content"][0]["text"]
     assert text == "x" * size
