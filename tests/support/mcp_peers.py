@@ -14,7 +14,7 @@ from mcp.client import Client
 from mcp.client.stdio import stdio_client
 from mcp.server.mcpserver import Context, MCPServer
 
-CALLS = 40
+CALLS = 100
 
 server = MCPServer("demo", log_level="CRITICAL")
 
