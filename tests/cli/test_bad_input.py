@@ -288,6 +288,15 @@ def test_a_damaged_artifact_is_damage_and_named(recorded: Cli, kind: str) -> Non
     assert BIG.startswith(shown.stdout)
 
 
+def test_an_altered_beginning_is_found_by_what_reads_only_the_beginning(recorded: Cli) -> None:
+    path, stored = big_artifact(recorded)
+    data = stored.read_bytes()
+    stored.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+    for command in (f"artifact head {path}", "show"):
+        ended = recorded.run(*command.split())
+        assert (ended.code, path in ended.sentence) == (1, True), command
+
+
 def test_a_cut_index_is_damage_and_the_whole_can_still_be_read(recorded: Cli) -> None:
     path, stored = big_artifact(recorded)
     data = stored.read_bytes()
