@@ -59,6 +59,7 @@ def test_the_canonical_result_has_the_fields_of_the_family_and_no_idle_ones() ->
         "token_usage": {"input_tokens": 1234, "output_tokens": 567},
     }
     assert run_result(RUNNING) == {"agent_id": "agent_7", "status": "running"}
+    assert run(RUNNING)[0].canonical.summary_text == "agent agent_7 running"
 
 
 def test_a_report_without_a_word_is_not_a_cut_one() -> None:

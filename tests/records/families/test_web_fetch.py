@@ -67,6 +67,10 @@ def test_addresses_that_differ_only_where_they_are_cut_are_a_redirection() -> No
     assert "Redirected" not in run(same)[1].text
 
 
+def test_the_summary_says_how_the_server_answered() -> None:
+    assert fetch(status=404).summary() == "status 404 from https://example.org/"
+
+
 def test_the_canonical_result_has_every_field_of_the_specification() -> None:
     assert run_result(fetch(b"text")) == {
         "url": "https://example.org/",

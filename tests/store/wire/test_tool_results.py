@@ -2,7 +2,8 @@
 
 import base64
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -146,8 +147,8 @@ def test_a_success_has_every_text_and_every_byte(
 def failed_result(name: str) -> Any:
     """A result that failed, as the provider has it among its messages."""
     (items,) = spell_request(name, [("c", {})], [("c", "no such file", True)]).values()
-    inner = items[-1].get("content", items[-1].get("parts"))
-    return inner[0] if isinstance(inner, list) else items[-1]
+    inner: Any = items[-1].get("content", items[-1].get("parts"))
+    return cast("Sequence[Any]", inner)[0] if isinstance(inner, list) else items[-1]
 
 
 @each_case("name", [*PROVIDERS, "mcp"])

@@ -1,6 +1,6 @@
 """Payloads with one part changed."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 
@@ -13,7 +13,7 @@ def each_changed(value: object, change: Callable[[Any], Iterable[Any]]) -> Itera
             for other in each_changed(inner, change):
                 yield {**members, name: other}
     elif isinstance(value, list):
-        items: list[Any] = value
+        items = cast("Sequence[Any]", value)
         for number, inner in enumerate(items):
             for other in each_changed(inner, change):
                 yield [*items[:number], other, *items[number + 1 :]]

@@ -193,7 +193,7 @@ def test_a_task_of_the_older_revision_ends_with_the_result_that_is_fetched() -> 
 @pytest.mark.parametrize(
     ("ended", "told"),
     [
-        ({"status": "cancelled"}, "mcp:0 cancelled"),
+        ({"status": "cancelled", "statusMessage": "by user"}, "mcp:0 cancelled by user"),
         (
             {"status": "failed", "error": {"code": -32603, "message": "lost"}},
             "mcp:0 interrupted lost",

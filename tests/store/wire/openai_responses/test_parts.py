@@ -94,6 +94,28 @@ def test_what_has_no_part_is_described(block: MessageBlock) -> None:
     assert str(user["content"]).startswith("[")
 
 
+LOSSY: list[MediaBlock] = [
+    PNG.model_copy(update={"name": "a.png"}),
+    PNG.model_copy(update={"uri": "https://x"}),
+    MediaBlock(kind="image", uri="https://x", media_type="image/png"),
+    MediaBlock(kind="document", uri="https://x", name="a"),
+    MediaBlock(kind="document", data="aGk="),
+    MediaBlock(kind="document", data="aGk=", name="a", uri="https://x"),
+]
+
+
+@each_case("block", LOSSY)
+def test_what_a_part_cannot_say_of_media_is_told(block: MediaBlock) -> None:
+    export = written(Message(role="user", blocks=(block,)))
+    assert isinstance(items_of(export)[0]["content"], list)
+    assert kinds(export) == ["block_described"]
+
+
+def test_a_message_of_nothing_is_left_out_and_told() -> None:
+    export = written(Message(role="user", blocks=()))
+    assert (items_of(export), kinds(export)) == ([], ["message_empty"])
+
+
 FILES = [
     MediaBlock(kind="image", uri="file:file-1"),
     MediaBlock(kind="document", uri="file:file-1"),
