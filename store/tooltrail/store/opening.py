@@ -8,7 +8,7 @@ from tooltrail.records.errors import StoreNotFoundError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there, parse_target
 from tooltrail.store.info import required_revision
-from tooltrail.store.roots import default_spool, remembered_root
+from tooltrail.store.roots import default_spool
 from tooltrail.store.store import Settings, Store
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def create_store(
     from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
     target = parse_target(database)
-    create(target, remembered_root(target, artifacts))
+    create(target, artifacts)
     return open_store(
         database,
         spool=spool,

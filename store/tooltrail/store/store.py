@@ -28,7 +28,7 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
 from tooltrail.store.ingest.behind import what_is_behind
-from tooltrail.store.roots import mark_path, named_root, remembered_root, resolve_root
+from tooltrail.store.roots import mark_path, named_root, resolve_root
 
 if TYPE_CHECKING:
     from tooltrail.artifacts import ArtifactArchive
@@ -263,7 +263,7 @@ class Store:
         from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
         with suppress(StoreExistsError):  # another process created it first
-            create(target, remembered_root(target, self.settings.artifacts))
+            create(target, self.settings.artifacts)
 
     def __enter__(self) -> Self:
         return self
