@@ -251,6 +251,14 @@ def test_a_postgresql_store_needs_an_artifact_root(postgres_url: str) -> None:
         look_into(postgres_url)
 
 
+def test_a_postgresql_store_that_exists_needs_no_artifact_root(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    create_store(postgres_url, artifacts=str(tmp_path / "objects")).close()
+    with pytest.raises(StoreExistsError):
+        create_store(postgres_url)
+
+
 def test_a_postgresql_store_remembers_a_relative_root_as_an_absolute_one(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

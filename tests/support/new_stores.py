@@ -19,15 +19,15 @@ _ROOT = "artifacts"
 def _template() -> tempfile.TemporaryDirectory[str]:
     """The folder of an empty store, which lasts as long as this process."""
     folder = tempfile.TemporaryDirectory(prefix="tooltrail-template-")
-    create(parse_target(Path(folder.name, _DATABASE)), _ROOT)
+    create(parse_target(Path(folder.name, _DATABASE)), str(Path(folder.name, _ROOT)))
     return folder
 
 
 def make_store(database: str, folder: Path) -> None:
     """Make an empty store, with the artifacts in a folder. All copies have the same id."""
     target = parse_target(database)
-    root = remembered_root(target, str(folder / _ROOT))
-    if not isinstance(target, SqliteTarget) or root != _ROOT:
+    root = str(folder / _ROOT)
+    if not isinstance(target, SqliteTarget) or remembered_root(target, root) != _ROOT:
         create(target, root)
         return
     template = Path(_template().name)

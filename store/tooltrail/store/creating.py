@@ -6,6 +6,7 @@ this database. The next `init` uses that mark.
 """
 
 from contextlib import closing
+from pathlib import Path
 from uuid import UUID
 
 from tooltrail.artifacts import PRIVATE_FILE, make_durable_folders, open_sink
@@ -18,32 +19,33 @@ from tooltrail.store.engines.targets import SqliteTarget, Target, is_there
 from tooltrail.store.info import FORMAT, read_revision
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.marks import find_own_mark, mark_root, refuse_others
-from tooltrail.store.roots import resolve_root
+from tooltrail.store.roots import remembered_root, resolve_root
 from tooltrail.store.search.index import make_index
 
 SCHEMA_LOCK = 0x746F6F6C
 """PostgreSQL advisory lock for changes of the schema ("tool" in ASCII)."""
 
 
-def create(target: Target, root: str) -> UUID:
+def create(target: Target, artifacts: str | Path | None) -> UUID:
     """Create a store and return its id. Of several processes that try at once, one succeeds.
 
-    `root` is the artifact root in the form that the store keeps (`remembered_root`).
+    `artifacts` is the artifact root as the caller named it; see `remembered_root`.
 
     Raises:
         StoreExistsError: there is a store already; it is not changed.
-        InvalidRecordError: the root belongs to another store, or cannot be used.
+        InvalidRecordError: no root was named and there is no default, or the root belongs to
+            another store, or cannot be used.
         UnavailableError: the database or the root cannot be reached or written.
     """
     with closing(Database(target)) as database:
         if isinstance(target, SqliteTarget):
-            _prepare_file(database, target, root)
+            _prepare_file(database, target, remembered_root(target, artifacts))
         with database.write() as connection:
             if not connection.is_sqlite:
                 # Prevents other schema changes until the transaction ends.
                 connection.query("SELECT pg_advisory_xact_lock(?)", (SCHEMA_LOCK,))
             _refuse_store(connection)
-            store_id = _make_schema_and_mark(connection, root)
+            store_id = _make_schema_and_mark(connection, remembered_root(target, artifacts))
         make_durable(database)
     return store_id
 

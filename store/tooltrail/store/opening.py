@@ -8,7 +8,7 @@ from tooltrail.records.errors import InvalidRecordError, StoreNotFoundError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import Target, absolute_path, is_there, parse_target
 from tooltrail.store.info import required_revision
-from tooltrail.store.roots import default_spool, named_root, remembered_root
+from tooltrail.store.roots import default_spool, named_root
 from tooltrail.store.store import Store, StoreOptions
 
 _LEVELS: Final = (None, "process", "journal", "store")
@@ -78,7 +78,7 @@ def create_store(
     from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
     target = parse_target(database)
-    create(target, remembered_root(target, options.pop("artifacts", None) or None))
+    create(target, options.pop("artifacts", None) or None)
     return open_store(database, spool=spool, create=False, **options)
 
 

@@ -27,7 +27,7 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
 from tooltrail.store.ingest.behind import what_is_behind
-from tooltrail.store.roots import mark_path, named_root, remembered_root, resolve_root
+from tooltrail.store.roots import mark_path, named_root, resolve_root
 
 if TYPE_CHECKING:
     from tooltrail.artifacts import ArtifactArchive
@@ -251,7 +251,7 @@ class Store:
         from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
         with suppress(StoreExistsError):  # another process created it first
-            create(target, remembered_root(target, self.options.get("artifacts")))
+            create(target, self.options.get("artifacts"))
 
     def __enter__(self) -> Self:
         return self

@@ -153,6 +153,7 @@ def a_call(session: UUID, n: int, arguments: bytes) -> tuple[Call, dict[str, Any
             "arguments": read(arguments),
             "state": "started",
             "outcome": "unfinished",
+            "timed_out": False,
             "tool": tool,
             "family": "command",
             "started": made.started.at,
@@ -180,7 +181,7 @@ def a_call(session: UUID, n: int, arguments: bytes) -> tuple[Call, dict[str, Any
         "state": "success",
         "outcome": outcome,
         "seq": n // 2 + 1,
-        "timed_out": None,
+        "timed_out": False,
         "truncated": bool(cut),
         "exit_status": end["exit_status"],
         "signal": end["signal"],
@@ -355,6 +356,16 @@ ODD = (
     b'{"command":"\xff make"}',
     b'{"command":"\0 make"}',
 )
+
+
+@pytest.mark.both_engines
+def test_a_call_whose_outcome_is_a_timeout_timed_out(parts: StoreParts) -> None:
+    session, end = new_id(), {"error_kind": "tool_timed_out", "timed_out": None}
+    calls = [call(session, 0, state="error", end=end), call(session, 1)]
+    parts.ingest(*entries_of(calls))
+    for value, one in zip((True, False), calls, strict=True):
+        where = Comparison("timed_out", "=", value)
+        assert found(Filled(parts, {}), where) == [one.started.id]
 
 
 @pytest.mark.both_engines

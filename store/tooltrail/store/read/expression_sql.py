@@ -60,6 +60,8 @@ _COLUMNS: Final = {
     "finished": "invocations.finished_at",
     "size": "invocations.output_size",
     "lost": "invocations.lost_size",
+    # Like `--timed-out`. The column of this name is NULL if the output is not recorded.
+    "timed_out": "(invocations.outcome = 'timeout')",
     "agent": _SESSION.format("agent"),
     "receipt": "(SELECT s.receipt FROM surfaces AS s WHERE s.invocation_key = invocations.key)",
 }
