@@ -265,7 +265,7 @@ def test_fault_07_a_reference_whose_bytes_wait_for_the_root_is_listed_and_resolv
     with create_store(tmp_path / "trail.db") as store:
         invocation = store.open_session().start(BASH)
         output = command_output(invocation, LINES)
-        (tmp_path / "artifacts").rename(tmp_path / "unmounted")
+        (tmp_path / "trail.db-artifacts").rename(tmp_path / "unmounted")
         invocation.finish(output)
         detail = store.reader.invocation(invocation.id)
         ((_, path),) = detail.artifacts
@@ -274,7 +274,7 @@ def test_fault_07_a_reference_whose_bytes_wait_for_the_root_is_listed_and_resolv
         assert (waiting.role, waiting.spool) == ("stdout", str(store.spool))
         assert (invocation.spool / "stdout.zst").is_file()
         assert content_of(store.reader, stream_of(detail, "stdout")) == LINES
-        (tmp_path / "unmounted").rename(tmp_path / "artifacts")
+        (tmp_path / "unmounted").rename(tmp_path / "trail.db-artifacts")
         store.ingest()
         assert store.archive.verify(path, size=len(LINES)) == len(LINES)
 
@@ -284,7 +284,7 @@ def test_fault_07_a_blob_that_went_away_is_named_and_not_read_as_empty(tmp_path:
         finished = run_command(store.open_session(), LINES)
         detail = store.reader.invocation(finished.invocation_id)
         ((_, path),) = detail.artifacts
-        (tmp_path / "artifacts" / path).unlink()
+        (tmp_path / "trail.db-artifacts" / path).unlink()
         with pytest.raises(MissingArtifactError) as caught:
             content_of(store.reader, stream_of(detail, "stdout"))
     assert caught.value.path == path

@@ -91,7 +91,7 @@ def test_fault_09_a_call_id_names_no_file_and_no_identity(tmp_path: Path) -> Non
             command_output(invocation, b"%d\n" % n + LINES) for n, invocation in enumerate(started)
         ]
         for invocation, output in zip(started, outputs, strict=True):
-            assert invocation.spool.parent == home / "spool"
+            assert invocation.spool.parent == home / "trail.db-spool"
             assert invocation.spool.name == str(invocation.id)
             invocation.finish(output)
         for n, (invocation, call_id) in enumerate(zip(started, CALL_IDS, strict=True)):

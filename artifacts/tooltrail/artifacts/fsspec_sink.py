@@ -173,7 +173,17 @@ def _connect(protocol: str, options: dict[str, Any]) -> Any:
             f"cannot use {protocol}:// for artifacts: {why(as_os_error(error))}"
         ) from error
     provider.prepare(filesystem)
+    filesystem.loop.set_exception_handler(_ignore_lost_connection)
     return filesystem
+
+
+def _ignore_lost_connection(loop: Any, context: dict[str, Any]) -> None:
+    """Print nothing for a lost connection; the request that used the connection raises an error.
+
+    aiohttp leaves a second error in a task of its own. asyncio would print that traceback.
+    """
+    if not isinstance(context.get("exception"), ConnectionError):
+        loop.default_exception_handler(context)
 
 
 def _refuse_options(protocol: str, error: BaseException | None) -> None:

@@ -75,8 +75,7 @@ def refuse_others(sink: ArtifactSink, store_id: UUID | None) -> None:
         if other.path != own:
             raise InvalidRecordError(
                 f"{sink.url} is the artifact root of another store, as its file {other.path} says; "
-                "name another root (--artifacts) and another spool (--spool), or delete the file if"
-                " that store is gone"
+                "name another root (--artifacts), or delete the file if that store is gone"
             )
 
 

@@ -1,5 +1,7 @@
 """Sinks on S3, against a real server, with a proxy in between where something has to go wrong."""
 
+import asyncio
+import gc
 import os
 import signal
 import threading
@@ -9,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import fsspec.asyn
 import pytest
 from tests.support import object_stores
 from tests.support.effort import times
@@ -83,6 +86,27 @@ def test_objects_stand_below_the_prefix_under_their_own_names(
     assert admin.keys(s3_bucket) == ["root/a/é +%2B#"]
     assert sink.url == f"s3://{s3_bucket}/root"
     assert open_sink(f"s3://{s3_bucket}/root/").url == sink.url
+
+
+def test_a_task_that_lost_its_connection_prints_nothing(
+    sink: ArtifactSink, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert sink.url
+    loop = fsspec.asyn.get_loop()
+    for error in (ConnectionResetError("lost"), ValueError("other")):
+        left = asyncio.run_coroutine_threadsafe(_leave_a_task(error), loop)
+        left.result(timeout=10)
+    assert [str(one.exc_info[1]) for one in caplog.records if one.exc_info] == ["other"]
+
+
+async def _leave_a_task(error: Exception) -> None:
+    async def fail() -> None:
+        raise error
+
+    task = asyncio.ensure_future(fail())
+    await asyncio.wait([task])
+    del task
+    gc.collect()
 
 
 def test_a_whole_bucket_is_a_place(s3_bucket: str, admin: S3Admin) -> None:

@@ -90,10 +90,10 @@ def test_a_kill_at_any_moment_leaves_what_is_gone_on_with(tmp_path: Path) -> Non
     for moment in range(1, moments, max(1, moments // MOMENTS)):
         folder = tmp_path / str(moment)
         run_and_kill(partial(make, folder), moment)
-        before = marks(str(folder / "artifacts"))
+        before = marks(str(folder / "trail.db-artifacts"))
         with open_store(folder / "trail.db") as store:
             own = [mark_path(store.info.id)]
-            assert marks(str(folder / "artifacts")) == own
+            assert marks(str(folder / "trail.db-artifacts")) == own
             assert before in ([], own)
             check_whole(store)
 
@@ -178,6 +178,6 @@ def test_what_is_made_for_a_store_is_for_its_owner_alone(tmp_path: Path) -> None
         create_store(tmp_path / "a" / "b" / "trail.db").close()
     finally:
         os.umask(before)
-    for folder in ("a", "a/b", "a/b/artifacts"):
+    for folder in ("a", "a/b", "a/b/trail.db-artifacts"):
         assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "a/b/trail.db").stat().st_mode) == 0o600

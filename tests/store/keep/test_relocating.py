@@ -307,7 +307,7 @@ def test_a_root_that_holds_artifacts_of_something_else_is_refused(
 def test_the_root_of_another_store_is_refused(used: Store, tmp_path: Path) -> None:
     with create_store(tmp_path / "other" / "trail.db") as other:
         with pytest.raises(InvalidRecordError, match="is the artifact root of another store, as"):
-            relocate(used, str(tmp_path / "other" / "artifacts"))
+            relocate(used, str(tmp_path / "other" / "trail.db-artifacts"))
         check(other)
     check(used)
 
@@ -437,7 +437,7 @@ def test_runs_that_are_killed_at_any_moment_lose_nothing(
     tmp_path: Path, old: Path, new: Path
 ) -> None:
     database = tmp_path / "trail.db"
-    with create_store(database) as store:
+    with create_store(database, artifacts=str(old)) as store:
         ingested(store, *OUTPUTS, *(b"more %d\n" % number * 5_000 for number in range(10)))
 
     def move(source: Path, target: Path) -> None:
