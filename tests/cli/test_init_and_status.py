@@ -33,7 +33,10 @@ def test_init_again_changes_nothing(cli: Cli) -> None:
         run_command(store.open_session(), b"kept\n")
     before = Path(cli.database).read_bytes()
     ended = cli.ok("init")
-    assert ended.message == f"a store already exists in {cli.database}; nothing was changed\n"
+    assert ended.message == (
+        f"a store already exists in {cli.database}, artifacts in file://{cli.folder}/artifacts; "
+        "nothing was changed\n"
+    )
     again = cli.ok("init", "--artifacts", str(cli.folder / "elsewhere"))
     assert again.message == ended.message
     assert Path(cli.database).read_bytes() == before

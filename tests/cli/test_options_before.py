@@ -39,6 +39,8 @@ def test_times_before_the_command(cli: Cli, other: Path) -> None:
         for one in (["--utc", "session", "ls"], ["session", "ls", "--utc"], ["session", "ls"])
     )
     assert before == after != local
+    cli.environment["TZ"] = "XYZ-99"  # Python refuses an offset of more than a day
+    assert cli.program("session", "ls", "--db", str(other)).text == before
 
 
 def test_a_spool_and_artifacts_before_the_command(nowhere: Cli, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.importers.sources import claude_call, claude_line, claude_result, write_lines
+from tests.support.altering import alter
 from tests.support.cli import Cli
 
 SECRET = "ghp_" + "a1" * 18
@@ -158,6 +159,11 @@ def test_a_scan_says_what_it_could_not_read(cli: Cli) -> None:
     ended = cli.run("redact", "--scan")
     assert ended.code == 4
     assert "not searched: stream stdout: " in ended.message
+    with cli.open() as store:
+        alter(store, "DELETE FROM sessions")
+    ended = cli.run("redact", "--scan")
+    assert ended.code == 4
+    assert "not searched: 1 call of sessions whose rows are lost" in ended.message
 
 
 def test_an_import_names_the_secrets_of_a_user(cli: Cli) -> None:

@@ -89,6 +89,7 @@ def test_a_time_ago_is_counted_from_now() -> None:
         ("tool = a and durration > 3s", 13, "no column `durration`; nearest: duration"),
         ("qqq.zzz = 3", 0, "no column `qqq`; there are tool, family"),
         ("tool < a", 0, "tool < is no comparison; tool has =, !=, ~"),
+        ("timed_out is null", 0, "timed_out is null is no comparison; timed_out has =, !="),
         ("size ~ a", 0, "size ~ is no comparison"),
         ("tool.x = a", 0, "tool has no members; arguments, result, error have"),
         ("duration > 30", 11, "30 is not a duration such as"),

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta, tzinfo
+from time import timezone
 from typing import Any
 
 import click
@@ -96,8 +97,11 @@ def parse_signal(text: str) -> int:
 
 
 def shown_zone() -> tzinfo | None:
-    """The zone in which times are shown: UTC with `--utc`, else None for the local zone."""
-    return UTC if is_given(UTC_TIMES) else None
+    """The zone in which times are shown: UTC with `--utc`, else None for the local zone.
+
+    Python refuses a local zone that is a day or more from UTC, such as `TZ=XYZ-99`. Then it is UTC.
+    """
+    return UTC if is_given(UTC_TIMES) or abs(timezone) >= _SECONDS["d"] else None
 
 
 def shown(moment: datetime | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:

@@ -168,7 +168,8 @@ def _comparison(spelled: _Token, operator: str, value: _Token | None) -> Compari
     accepted = operators_of(name)
     if operator not in accepted:
         known = ", ".join(one for one in accepted if one != PRESENT)
-        raise _WrongError(spelled.at, f"{name} {operator} is no comparison; {name} has {known}")
+        given = "is null" if operator == PRESENT else operator
+        raise _WrongError(spelled.at, f"{name} {given} is no comparison; {name} has {known}")
     return Comparison(name, operator, None if value is None else _value(name, value), path)
 
 

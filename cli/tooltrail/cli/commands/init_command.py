@@ -33,4 +33,8 @@ def command(location: Location) -> None:
     except StoreExistsError:
         # The existing store is opened with its own artifact root, since nothing was moved.
         with location._replace(artifacts=None).open() as store:
-            say(f"a store already exists in {store.database.target}; nothing was changed")
+            root = store.archive.sink.url
+            say(
+                f"a store already exists in {store.database.target}, artifacts in {root}; "
+                "nothing was changed"
+            )

@@ -46,6 +46,9 @@ def command(*, location: Location, scan: bool, as_json: bool) -> int:
         f" {counted(sum(one.count for one in found), 'secret')};"
         f" {counts['replaced']:,} were replaced before they were stored"
     )
-    for reason in search.unread:
+    unread = [*search.unread]
+    if counts["call"] < total:
+        unread.append(f"{counted(total - counts['call'], 'call')} of sessions whose rows are lost")
+    for reason in unread:
         say(f"not searched: {printable(reason)}")
-    return ExitCode.of_damage(is_damaged=bool(found), is_incomplete=bool(search.unread))
+    return ExitCode.of_damage(is_damaged=bool(found), is_incomplete=bool(unread))

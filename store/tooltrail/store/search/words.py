@@ -147,7 +147,7 @@ def phrases_of(arguments: Sequence[str]) -> list[Phrase]:
         phrase = Phrase(text, is_prefix=is_prefix)
         if not phrase.words:
             raise InvalidRecordError(
-                f"{argument!r} has no letter and no digit; search for it with --literal"
+                f"'{argument}' has no letter and no digit; search for it with --literal"
             )
         found.append(phrase)
     return found
