@@ -136,7 +136,7 @@ def _hash_all(database: Path) -> None:
                     if isinstance(value, (str, bytes)):
                         hashlib.sha256(value.encode() if isinstance(value, str) else value)
     decompressor = zstandard.ZstdDecompressor()
-    for file in (database.parent / "artifacts").rglob("*.zst"):
+    for file in Path(f"{database}-artifacts").rglob("*.zst"):
         with file.open("rb") as stored:
             plain = decompressor.stream_reader(stored, read_across_frames=True)
             digest = hashlib.sha256()

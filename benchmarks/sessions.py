@@ -65,7 +65,7 @@ def _session(calls: list[Call], number: int) -> Iterator[dict[str, object]]:
 
 
 def _import(home: Path, path: Path, *, is_ingested: bool) -> None:
-    Importer(home / "spool", default_rules()).import_file(path)
+    Importer(home / "tooltrail.db-spool", default_rules()).import_file(path)
     if is_ingested:
         with open_store(home / "tooltrail.db") as store:
             store.ingest()

@@ -31,7 +31,9 @@ def write_document(path: Path, value: Any) -> Path:
 
 def import_one(folder: Path, path: Path, *, redact: bool = True) -> Imported:
     """Import a file into the spool of the store in a folder."""
-    return Importer(folder / "spool", default_rules() if redact else None).import_file(path)
+    return Importer(folder / "tooltrail.db-spool", default_rules() if redact else None).import_file(
+        path
+    )
 
 
 @contextmanager

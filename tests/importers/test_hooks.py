@@ -62,7 +62,7 @@ def log(
     folder: Path, *events: Mapping[str, Any], agent: str = "claude-code", at: float = LONG_AGO
 ) -> Path:
     """Log events as if they had come at a time."""
-    path = folder / "spool" / "hooks" / f"{agent}-2026-03-25.jsonl"
+    path = folder / "tooltrail.db-spool" / "hooks" / f"{agent}-2026-03-25.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         for number, one in enumerate(events):
@@ -72,7 +72,7 @@ def log(
 
 def imported(folder: Path) -> list[Imported]:
     """Import what waits; nothing may fail."""
-    found, failures = import_events(folder / "spool", default_rules())
+    found, failures = import_events(folder / "tooltrail.db-spool", default_rules())
     assert failures == []
     return found
 
@@ -317,10 +317,10 @@ def test_the_transcript_of_a_sub_agent_is_found(tmp_path: Path) -> None:
 def test_the_newest_events_wait_two_seconds(tmp_path: Path) -> None:
     log(tmp_path, tool("PreToolUse", "t1"))
     newest = json.dumps(tool("PreToolUse", "t2")).encode()
-    append_event(str(tmp_path / "spool"), "claude-code", newest)
+    append_event(str(tmp_path / "tooltrail.db-spool"), "claude-code", newest)
     imported(tmp_path)
     assert names_in(tmp_path) == ["t1"]
-    assert has_events(tmp_path / "spool")
+    assert has_events(tmp_path / "tooltrail.db-spool")
 
 
 def test_settling_waits_for_the_newest_event(
@@ -328,9 +328,9 @@ def test_settling_waits_for_the_newest_event(
 ) -> None:
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
-    settle(tmp_path / "spool")
+    settle(tmp_path / "tooltrail.db-spool")
     log(tmp_path, tool("PreToolUse", "t1"))
-    settle(tmp_path / "spool")
+    settle(tmp_path / "tooltrail.db-spool")
     assert waited[0] == 0
     assert 0 < waited[1] < 3
 
@@ -343,13 +343,13 @@ def test_a_torn_event_costs_only_itself(tmp_path: Path) -> None:
     *_, report = imported(tmp_path)
     assert len(report.damaged) == 1
     assert names_in(tmp_path) == ["t1", "t2"]
-    assert not has_events(tmp_path / "spool")
+    assert not has_events(tmp_path / "tooltrail.db-spool")
 
 
 def test_a_log_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
     log(tmp_path, tool("PreToolUse", "t1"))
-    (tmp_path / "spool" / "hooks" / "claude-code-2026-01-01.jsonl").mkdir()
-    _, (failure,) = import_events(tmp_path / "spool", default_rules())
+    (tmp_path / "tooltrail.db-spool" / "hooks" / "claude-code-2026-01-01.jsonl").mkdir()
+    _, (failure,) = import_events(tmp_path / "tooltrail.db-spool", default_rules())
     assert "claude-code-2026-01-01.jsonl cannot be imported: Is a directory" in str(failure)
     assert names_in(tmp_path) == ["t1"]
 
@@ -375,7 +375,7 @@ def test_a_secret_that_was_replaced_is_counted(tmp_path: Path) -> None:
 
 def test_a_log_of_another_program_is_left_alone(tmp_path: Path) -> None:
     log(tmp_path, tool("PreToolUse", "t1"), agent="other")
-    assert not has_events(tmp_path / "spool")
+    assert not has_events(tmp_path / "tooltrail.db-spool")
     assert imported(tmp_path) == []
 
 
@@ -391,7 +391,7 @@ def test_odd_values_cost_only_their_event(tmp_path: Path) -> None:
     odd: list[Any] = [*kept, *ODD, *(variant for one in kept for variant in odd_variants(one))]
     log(tmp_path, *odd)
     imported(tmp_path)
-    assert not has_events(tmp_path / "spool")
+    assert not has_events(tmp_path / "tooltrail.db-spool")
     assert_intact(tmp_path, is_complete=False)
 
 
@@ -445,7 +445,7 @@ def test_events_change_nothing_that_the_transcript_says(tmp_path: Path, source: 
     path.write_bytes(data)
     log(tmp_path, *events_of(lines[half:], path))
     imported(tmp_path)
-    assert not has_events(tmp_path / "spool")
+    assert not has_events(tmp_path / "tooltrail.db-spool")
     alone = tmp_path / "alone"
     import_one(alone, path)
     expected = all_calls(alone)

@@ -59,7 +59,7 @@ def test_a_file_that_cannot_be_read_is_found_and_reported(
     monkeypatch.setattr(Path, "open", open_unlocked)
     assert [*find_files(tmp_path)] == [(locked, None), (readable, "claude-code")]
     with pytest.raises(UnavailableError, match=r"a\.jsonl cannot be read: Permission denied"):
-        Importer(tmp_path / "spool", None).import_file(locked)
+        Importer(tmp_path / "tooltrail.db-spool", None).import_file(locked)
 
 
 @pytest.mark.parametrize("error", [TypeError, RecursionError])

@@ -79,7 +79,7 @@ def test_a_line_is_kept_byte_for_byte_unless_it_was_kept_before(tmp_path: Path) 
 def test_without_its_cursor_a_source_is_known_by_its_ids(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", session_lines(3))
     import_one(tmp_path, path)
-    for cursor in (tmp_path / "spool" / "imports").iterdir():
+    for cursor in (tmp_path / "tooltrail.db-spool" / "imports").iterdir():
         cursor.unlink()
     import_one(tmp_path, path)
     with opened(tmp_path) as reader:
@@ -104,7 +104,7 @@ def test_an_unknown_line_is_kept_whenever_it_is_added(tmp_path: Path) -> None:
     import_one(tmp_path, path)
     odd = {"type": "of-tomorrow", "sessionId": "5e55", "n": 1}
     write_lines(path, [*lines, odd])
-    dry = Importer(tmp_path / "spool", None, is_dry_run=True).import_file(path)
+    dry = Importer(tmp_path / "tooltrail.db-spool", None, is_dry_run=True).import_file(path)
     counts = import_one(tmp_path, path).counts
     assert (dry.counts["new"], counts["new"], counts["unknown: of-tomorrow"]) == (1, 1, 1)
     with opened(tmp_path) as reader:
@@ -145,7 +145,7 @@ def test_an_import_that_was_interrupted_is_completed_by_the_next(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Importer(tmp_path / "spool", None).import_file(path, on_progress=interrupt)
+        Importer(tmp_path / "tooltrail.db-spool", None).import_file(path, on_progress=interrupt)
     assert import_one(tmp_path, path).counts["new"] == 1 + 3 * calls
     with opened(tmp_path) as reader:
         assert reader.count_invocations() == calls
@@ -284,9 +284,11 @@ def test_impossible_values_of_a_source_are_passed_over(
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", session_lines(2))
-    counts = Importer(tmp_path / "spool", None, is_dry_run=True).import_file(path).counts
+    counts = (
+        Importer(tmp_path / "tooltrail.db-spool", None, is_dry_run=True).import_file(path).counts
+    )
     assert (counts["new"], counts["calls"]) == (7, 2)
-    assert not (tmp_path / "spool").exists()
+    assert not (tmp_path / "tooltrail.db-spool").exists()
 
 
 @pytest.mark.parametrize(

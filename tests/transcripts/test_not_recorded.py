@@ -92,7 +92,7 @@ def test_a_result_that_the_model_may_not_have_seen_is_not_compacted(tmp_path: Pa
 
 
 def record(folder: Path, *entries: Entry) -> None:
-    JournalLog(folder / "spool" / "journal").record(entries)
+    JournalLog(folder / "tooltrail.db-spool" / "journal").record(entries)
 
 
 @pytest.mark.parametrize("style", sorted(FORMATS))

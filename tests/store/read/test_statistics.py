@@ -319,7 +319,7 @@ def test_batches_are_added_up(parts: StoreParts) -> None:
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the shared corpus is not beside the repository")
 def test_real_sessions_have_the_numbers_that_sql_finds(tmp_path: Path) -> None:
-    importer = Importer(tmp_path / "spool", None)
+    importer = Importer(tmp_path / "tooltrail.db-spool", None)
     for file, name in find_files(CORPUS / "codex", None):
         importer.import_file(file, name)
     with open_store(tmp_path / "tooltrail.db", create=True) as store:
