@@ -118,6 +118,16 @@ def test_a_new_store_remembers_the_artifact_root_of_the_first_exec(
     assert Path(root, artifact["path"]).is_file()
 
 
+def test_the_first_exec_says_that_the_artifact_root_cannot_be_used(
+    nowhere: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    ended = nowhere.exec("--artifacts", str(tmp_path / "file" / "root"), "--", "true")
+    assert ended.code == 0
+    assert "no store was created: " in ended.message
+    assert not Path(nowhere.database).exists()
+
+
 def test_where_the_start_cannot_be_recorded_nothing_is_run(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ended = cli.exec("--spool", str(tmp_path / "file" / "spool"), "--", "echo", "ran")

@@ -402,6 +402,9 @@ def test_a_database_that_is_not_there_is_unavailable(postgres_url: str) -> None:
 def test_an_option_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     misspelled: dict[str, Any] = {"strikt": True}
     with pytest.raises(TypeError, match="strikt"):
+        create_store(tmp_path / "trail.db", **misspelled)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(TypeError, match="strikt"):
         open_store(tmp_path / "trail.db", **misspelled)
     with open_store(tmp_path / "trail.db") as store, pytest.raises(TypeError, match="strikt"):
         store.open_session(**misspelled)

@@ -147,8 +147,9 @@ def _say_faults(ended: ChildExit) -> None:
 def ingest_when_due(request: Request, spool: Path, position: Position, least: int) -> None:
     """Ingest the journal into the database if at least `least` facts wait.
 
-    Runs after the command has ended and its output is passed on. A failure is not reported: the
-    facts are durable in the journal, and the next reader reports the failure if it persists.
+    Runs after the command has ended and its output is passed on. The facts are durable in the
+    journal, and the next reader reports a failure if it persists. So only the first ingestion of a
+    new store reports a failure: the next reader may name no artifact root.
     """
     hint = spool / "journal" / _HINT
     try:
@@ -167,5 +168,6 @@ def ingest_when_due(request: Request, spool: Path, position: Position, least: in
             request.db or default_database(), artifacts=request.artifacts, spool=spool
         ) as store:
             store.ingest()
-    except Exception:  # noqa: BLE001  no error may change the exit code
-        return
+    except Exception as error:  # noqa: BLE001  no error may change the exit code
+        if least == 1:
+            say(f"tooltrail: no store was created: {error}; create one with `tooltrail init`")

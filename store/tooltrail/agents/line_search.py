@@ -81,13 +81,15 @@ def compiled(request: dict[str, Any]) -> re.Pattern[str]:
         ValueError: the pattern is not valid, or asks for a newline.
     """
     text = re.escape(request["pattern"]) if request.get("literal") else request["pattern"]
+    try:
+        pattern = re.compile(text, re.IGNORECASE if request.get("ignore_case") else 0)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"the pattern is not a regular expression: {error}") from error
+    # All sets of a valid pattern end, so this takes linear time.
     rest = _NO_NEWLINE.sub("", text)
     if "\n" in rest or r"\n" in rest:
         raise ValueError("the pattern asks for a newline, but each line is searched without it")
-    try:
-        return re.compile(text, re.IGNORECASE if request.get("ignore_case") else 0)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"the pattern is not a regular expression: {error}") from error
+    return pattern
 
 
 def search_lines(

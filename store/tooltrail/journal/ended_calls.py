@@ -83,7 +83,7 @@ def ended_facts(
 def _check_times(started_at: datetime | None, finished_at: datetime | None, now: datetime) -> None:
     """Raise `InvalidRecordError` for impossible times of a call.
 
-    A time has no time zone or is out of range, or the end comes first.
+    Impossible is a time without a zone or out of range, and an end before the start.
     """
     for name, moment in (("started_at", started_at), ("finished_at", finished_at)):
         if moment is None:

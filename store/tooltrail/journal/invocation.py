@@ -64,6 +64,7 @@ class Finished:
     Attributes:
         call: the call that the model asked for.
         state: final state of the invocation.
+        canonical: the canonical result, the bounded envelope of five fields.
         receipt: the text to show to the model.
         acknowledged: which failures the record survives; see `Acknowledge`.
     """

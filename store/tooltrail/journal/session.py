@@ -63,9 +63,9 @@ class Session:
 
     The end of a `with` block closes a session from `open`, and leaves one from `join` open.
 
-    Every method that records raises `SessionClosedError` if this process closed the session, and
-    `UnavailableError` if the spool cannot be written, or with `strict` the database cannot be
-    reached.
+    Every method that records raises `SessionClosedError` if this process closed the session,
+    `InvalidRecordError` if a value cannot be recorded, and `UnavailableError` if the spool cannot
+    be written, or with `strict` the database cannot be reached.
 
     Attributes:
         recorder: appends the facts.
@@ -115,8 +115,10 @@ class Session:
         Args:
             recorder: appends the facts.
             session: id of the session, or the name that it was opened with. A session that was not
-                opened yet begins with its first fact. `InvalidRecordError` if the name is empty or
-                too long.
+                opened yet begins with its first fact.
+
+        Raises:
+            InvalidRecordError: the name is empty or too long.
         """
         session_id = session if isinstance(session, UUID) else keyed_id("name", session)
         return cls(recorder, session_id, is_own=False)

@@ -141,7 +141,7 @@ class DiskFullError(UnavailableError):
 
 @contextmanager
 def unavailable_if_failing(problem: str) -> Generator[None]:
-    """Turn an `OSError` of the block into an `UnavailableError`, whose message begins so."""
+    """Turn an `OSError` of the block into an `UnavailableError` that begins with `problem`."""
     try:
         yield
     except OSError as error:

@@ -27,7 +27,7 @@ _INTERVAL_S: Final = 0.005
 
 @contextmanager
 def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Callable[[], None]]:
-    """Hold the ingest lock of a store. With `exclusive`, for maintenance, excludes all ingesters.
+    """Hold the ingest lock of a store; with `exclusive`, exclude all ingesters, for maintenance.
 
     Waits for the lock: on SQLite without limit, on PostgreSQL half a minute (`lock_timeout`).
 

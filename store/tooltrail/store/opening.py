@@ -51,11 +51,8 @@ def open_store(
             `acknowledge` has another value.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
-    for unknown in options.keys() - StoreOptions.__annotations__:
-        raise TypeError(f"a store has no option {unknown}")
-    level, artifacts = options.get("acknowledge"), options.get("artifacts")
-    if level not in _LEVELS:
-        raise InvalidRecordError(f"acknowledge is process, journal or store, not {level!r}")
+    _refuse_wrong(options)
+    artifacts = options.get("artifacts")
     # Absolute paths, since the program may change its current folder.
     options["artifacts"] = named_root(artifacts) if artifacts else None
     target = parse_target(database)
@@ -77,9 +74,18 @@ def create_store(
     """
     from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
+    _refuse_wrong(options)
     target = parse_target(database)
     create(target, options.pop("artifacts", None) or None)
     return open_store(database, spool=spool, create=False, **options)
+
+
+def _refuse_wrong(options: StoreOptions) -> None:
+    for unknown in options.keys() - StoreOptions.__annotations__:
+        raise TypeError(f"a store has no option {unknown}")
+    level = options.get("acknowledge")
+    if level not in _LEVELS:
+        raise InvalidRecordError(f"acknowledge is process, journal or store, not {level!r}")
 
 
 def open_existing(target: Target) -> Database:

@@ -84,8 +84,8 @@ class Ingester:
         spool: the folder with the journal and the captured streams.
         families: the tool families, for calls whose fact does not say what was shown.
         prepare: called under the ingest lock before facts are read.
-        follow: called after facts were ingested, to fill what is derived from them. An error of it
-            is ignored: a reader does without.
+        follow: called after facts were ingested, to fill what is derived from them. Its errors are
+            ignored, since readers find what is missing there.
     """
 
     def __init__(

@@ -44,8 +44,8 @@ _LINE_ESCAPE: Final = r"\\[ntr]"
 
 _BEHIND_ESCAPE: Final = rf"{_LINE_ESCAPE}([^\\\s]+)"
 
-_BEHIND_OPTION: Final = r"-(?<![\w-]-)\w([^\W_]+)"
-"""A word behind an option of one letter, as in `-Isrc`."""
+_BEHIND_OPTION: Final = r"-(?<![\w-]-)\w((?:[^\W_]|[^\x00-\x7f])+)"
+"""A word behind an option of one letter, as in `-Isrc`, with the marks that compose its letters."""
 
 
 def readable(text: str) -> str:
