@@ -30,7 +30,8 @@ def lines() -> Report:
     size = sum(call.given_bytes for call in calls)
     with scratch_folder() as folder:
         _record(folder / "tooltrail.db", calls)
-        artifacts = sum(file.stat().st_size for file in (folder / "tooltrail.db-artifacts").rglob("*.zst"))
+        root = folder / "tooltrail.db-artifacts"
+        artifacts = sum(file.stat().st_size for file in root.rglob("*.zst"))
         total = artifacts + (folder / "tooltrail.db").stat().st_size
         parts = [("artifacts", artifacts), *_tables(folder / "tooltrail.db")]
     detail = f"{total:,} and {size:,} bytes, {len(calls):,} calls"
