@@ -215,8 +215,8 @@ def test_a_path_is_found_as_a_shell_a_compiler_and_a_patch_write_it() -> None:
 
 def test_a_name_behind_a_letter_of_an_option_is_in_the_index(parts: StoreParts) -> None:
     long = b"m" * CUT
-    commands = (b"make -fMakefile", b"make -f Makefile", b"cc -I" + long, b"cc -IMakefiles x.c")
-    commands += ("cc -Iu\u0308ber".encode(),)  # `ü` of two characters, as macOS spells names
+    commands = [b"make -fMakefile", b"make -f Makefile", b"cc -I" + long, b"cc -IMakefiles x.c"]
+    commands.append("cc -Iu\u0308ber".encode())  # `ü` of two characters, as macOS spells names
     calls = [
         call(SESSION, n, arguments=b'{"command":"%b"}' % one) for n, one in enumerate(commands)
     ]
