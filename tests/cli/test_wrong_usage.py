@@ -2,6 +2,7 @@
 
 import shlex
 
+import pytest
 from tests.support.cli import Cli
 
 SIDES = "name A and B, or only A with one of --same-args and --surfaces"
@@ -100,7 +101,10 @@ WRONG = {
 """A sentence by the line that it answers."""
 
 
-def test_wrong_usage_says_what_is_right_and_records_nothing(cli: Cli) -> None:
+def test_wrong_usage_says_what_is_right_and_records_nothing(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(cli.folder)
     ended = {line: cli.run(*shlex.split(line)) for line in WRONG}
     refusals = {line: (one.code, one.stdout, one.usage_error) for line, one in ended.items()}
     assert {line: one for line, one in refusals.items() if one[:2] != (2, b"")} == {}

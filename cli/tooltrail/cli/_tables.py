@@ -50,15 +50,16 @@ def print_list(
     """Print values in the requested style, or as a table that counts damaged rows on stderr."""
     if output.print_records(values, members):
         return
-    damages: list[str] = []
+    damaged = 0
 
     def row_of(one: Any) -> list[str]:
-        damages.extend(filter(None, [getattr(one, "damage", None)]))
+        nonlocal damaged
+        damaged += getattr(one, "damage", None) is not None
         return [cell(one) for cell in columns.values()]
 
     print_table([*columns], map(row_of, values), right=right, colours=colours)
-    if damages:
-        say(f"{counted(len(damages), 'row')} with damaged values; `tooltrail verify` names them")
+    if damaged:
+        say(f"{counted(damaged, 'row')} with damaged values; `tooltrail verify` names them")
 
 
 def print_table(

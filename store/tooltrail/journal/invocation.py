@@ -288,7 +288,11 @@ class Invocation:
         # If the clock was set back, the end must still not be before the start.
         at = max(now(), self.started_at)
         duration_ms = (time.monotonic_ns() - self._begun_ns) // _NS_PER_MS
-        entry, finished = self.end_entry(output, at=at, duration_ms=duration_ms, seen=seen)
+        try:
+            entry, finished = self.end_entry(output, at=at, duration_ms=duration_ms, seen=seen)
+        except BaseException:  # also a cancelled task and Ctrl-C: nothing is on its way yet
+            self._is_finished = False
+            raise
         return [entry], finished
 
 

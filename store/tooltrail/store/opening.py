@@ -48,7 +48,8 @@ def open_store(
 
     Raises:
         InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server, or
-            `acknowledge` has another value.
+            `acknowledge` is none of the three values.
+        TypeError: there is no such option.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
     _refuse_wrong(options)

@@ -422,10 +422,21 @@ def test_a_call_whose_finish_is_cancelled_has_one_end(store: Store) -> None:
 
 
 def test_a_call_may_be_finished_again_if_its_end_was_refused(store: Store) -> None:
-    invocation = Session.open(store.recorder).start(shell_call())
+    session = Session.open(store.recorder)
+    invocation = session.start(shell_call())
     other = CompleteOutput.failure("Read", ToolError(kind="internal", message="no"))
     with pytest.raises(InvalidRecordError, match="not of 'Read'"):
         asyncio.run(invocation.afinish(other))
+
+    async def run() -> None:
+        task = asyncio.create_task(invocation.afinish(other))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await session.amessage(Message.of("user", "go on"))  # behind the refused end
+
+    asyncio.run(run())
     assert invocation.finish(made()).state == "success"
 
 

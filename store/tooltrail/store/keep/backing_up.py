@@ -72,7 +72,8 @@ def back_up_store(
     """Copy a snapshot of the database of a store, of any schema revision.
 
     Safe beside any number of ingesters and readers. The WAL of the database grows by their writes
-    until the copy is finished. The file survives a power cut. Uses constant memory.
+    until the copy is finished. The file survives a power cut. Uses constant memory. Facts that wait
+    in the journal are not in the copy; `Store.ingest` moves them into the database before.
 
     Args:
         database: the file of a store.
