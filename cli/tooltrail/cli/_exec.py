@@ -80,8 +80,8 @@ def run_recorded(request: Request) -> int:
     spool = Path(request.spool) if request.spool else default_spool(target)
     if isinstance(target, SqliteTarget) and not (spool / "journal").exists():
         _refuse_other_file(target.path)
-    places = [target.path, spool / "journal"] if isinstance(target, SqliteTarget) else []
-    is_new = bool(places) and not any(map(os.path.exists, places))
+    has_database = not isinstance(target, SqliteTarget) or target.path.exists()
+    is_new = not (has_database or (spool / "journal").exists())
     rules = None if request.no_redact else used_rules()
     with Recording(request, spool, used_policy(request), rules) as recording:
         recording.start()
@@ -90,7 +90,7 @@ def run_recorded(request: Request) -> int:
         code = _run(request, recording, rules)
         if recording.end_position is not None:
             # A new store remembers the artifact root that is named for it.
-            least = 1 if is_new and request.artifacts else _MOST_WAITING
+            least = _MOST_WAITING if has_database or not request.artifacts else 1
             ingest_when_due(request, spool, recording.end_position, least)
     return code
 

@@ -1,6 +1,7 @@
 """`tooltrail db`: show, check, upgrade and back up the database of a store."""
 
 from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -110,12 +111,15 @@ def backup(location: Location, as_json: bool, target: str) -> None:
 
     from tooltrail.cli._long_commands import interruptible, share_bar
     from tooltrail.store import back_up_store
+    from tooltrail.store.engines.targets import SqliteTarget, parse_target
 
     if not target:
         raise click.UsageError("TARGET is empty; name a file")
-    # Another revision is copied as it is.
-    with suppress(SchemaMismatchError), location.open() as store:
-        _ = store.reader  # ingests what waits
+    is_file = isinstance(parse_target(location.database), SqliteTarget)
+    if is_file and not Path(target).exists():  # else the backup is refused
+        # Another revision is copied as it is.
+        with suppress(SchemaMismatchError), location.open() as store:
+            _ = store.reader  # ingests what waits
     with interruptible(between_steps=True) as check, share_bar("copying") as update:
 
         def report(done: int, of: int) -> None:
