@@ -119,7 +119,7 @@ def test_a_real_session_is_loaded_as_it_was_and_recorded_as_by_an_import(
     alone = tmp_path / "alone"
     alone.mkdir()
     import_one(alone, file)
-    with open_store(alone / "tooltrail.db", spool=alone / "spool") as store:
+    with open_store(alone / "tooltrail.db") as store:
         assert recorded(store.reader) == kept
 
 

@@ -365,10 +365,10 @@ def test_an_agent_goes_on_if_nothing_can_be_recorded(
         session = store.open_session()
         agent = agent_of(script, session)
         agent.tool_plain(name="text")(_returning("word"))
-        (tmp_path / "spool").rename(tmp_path / "moved")
-        (tmp_path / "spool").write_text("a file where the folder should be")
+        (tmp_path / "trail.db-spool").rename(tmp_path / "moved")
+        (tmp_path / "trail.db-spool").write_text("a file where the folder should be")
         assert run(agent, "go").output == "done"
         assert script.shown == {"1": "word"}
-        (tmp_path / "spool").unlink()
-        (tmp_path / "moved").rename(tmp_path / "spool")
+        (tmp_path / "trail.db-spool").unlink()
+        (tmp_path / "moved").rename(tmp_path / "trail.db-spool")
     assert {record.levelno for record in caplog.records} == {logging.ERROR}
