@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
+from tests.support.journals import fork
 from tests.support.killing import end_of
 
 from tooltrail.journal.answers import RecordedStream
@@ -45,8 +46,8 @@ def cut_off_answer(
     tools: Sequence[ToolDefinition] = (),
 ) -> None:
     """Run a program that offers tools, records `count` chunks of an answer, and is then killed."""
-    child = os.fork()
-    if child == 0:
+
+    def record() -> None:
         joined = Session.join(new_recorder(spool), session)
         if tools:
             joined.offer_tools(tools)
@@ -54,4 +55,5 @@ def cut_off_answer(
         for _ in range(count):
             next(stream)
         os.kill(os.getpid(), signal.SIGKILL)
-    assert end_of(child) == -signal.SIGKILL
+
+    assert end_of(fork(record)) == -signal.SIGKILL
