@@ -1,10 +1,6 @@
-"""`exec` starts light: what it loads, and what it costs beside an empty Python."""
+"""`exec` starts light: what it loads. `python -m benchmarks starting` measures what it costs."""
 
-import os
-import resource
-import statistics
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,11 +14,6 @@ FORBIDDEN = {
     # Rooms of ours that load one of these.
     *("tooltrail.artifacts.capture", "tooltrail.records.policy", "tooltrail.store.store"),
 }
-
-MOST_TIMES = 5.0
-"""Processor time of `exec -- true`, as a multiple of `python -c pass`."""
-
-RUNS = 7
 
 
 @pytest.fixture
@@ -64,21 +55,3 @@ def test_long_output_loads_the_codec_and_nothing_else(environment: dict[str, str
     modules = loaded(environment, "--", "seq", "20000")
     assert forbidden_in(modules) & {"pydantic", "sqlalchemy", "fsspec", "click"} == set()
     assert "zstandard" in modules
-
-
-def cpu_ms(command: list[str], environment: dict[str, str]) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, env=environment, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
-
-
-def test_exec_costs_a_few_times_what_an_empty_python_costs(environment: dict[str, str]) -> None:
-    empty, recorded = [sys.executable, "-c", "pass"], [*PROGRAM, "exec", "--", "true"]
-    for command in (empty, recorded):
-        cpu_ms(command, environment)
-    # In turn, so that both meet the same machine.
-    pairs = [(cpu_ms(empty, environment), cpu_ms(recorded, environment)) for _ in range(RUNS)]
-    base, cost = (statistics.median(times) for times in zip(*pairs, strict=True))
-    assert cost <= MOST_TIMES * base, f"{cost:.1f} ms, {cost / base:.1f} times {base:.1f} ms"
-    assert os.path.exists(environment["TOOLTRAIL_DB"]) is False  # noqa: PTH110  nobody opened it

@@ -90,8 +90,8 @@ def run_recorded(request: Request) -> int:
         code = _run(request, recording, rules)
         if recording.end_position is not None:
             # A new store remembers the artifact root that is named for it.
-            least = _MOST_WAITING if has_database or not request.artifacts else 1
-            ingest_when_due(request, spool, recording.end_position, least)
+            creates = bool(request.artifacts) and not has_database
+            ingest_when_due(request, spool, recording.end_position, creates=creates)
     return code
 
 
@@ -144,19 +144,19 @@ def _say_faults(ended: ChildExit) -> None:
         say(f"tooltrail: output could not be passed on: {ended.tee_error.strerror}")
 
 
-def ingest_when_due(request: Request, spool: Path, position: Position, least: int) -> None:
-    """Ingest the journal into the database if at least `least` facts wait.
+def ingest_when_due(request: Request, spool: Path, position: Position, *, creates: bool) -> None:
+    """Ingest the journal into the database if many facts wait, or to create the store.
 
-    Runs after the command has ended and its output is passed on. The facts are durable in the
-    journal, and the next reader reports a failure if it persists. So only the first ingestion of a
-    new store reports a failure: the next reader may name no artifact root.
+    Runs after the command has ended and its output is passed on. A failure is reported only if the
+    store should have been created: the next reader may name no artifact root. Other failures are
+    left to the next reader, since the facts are durable in the journal.
     """
     hint = spool / "journal" / _HINT
     try:
         before = int(hint.read_bytes())
     except (OSError, ValueError):
         before = 0
-    if position.index - before < least:
+    if position.index - before < _MOST_WAITING and not creates:
         return
     sys.stdout.flush()
     try:
@@ -169,5 +169,5 @@ def ingest_when_due(request: Request, spool: Path, position: Position, least: in
         ) as store:
             store.ingest()
     except Exception as error:  # noqa: BLE001  no error may change the exit code
-        if least == 1:
+        if creates:
             say(f"tooltrail: no store was created: {error}; create one with `tooltrail init`")

@@ -50,14 +50,10 @@ def print_list(
     """Print values in the requested style, or as a table that counts damaged rows on stderr."""
     if output.print_records(values, members):
         return
-    damaged = 0
-
-    def row_of(one: Any) -> list[str]:
-        nonlocal damaged
-        damaged += getattr(one, "damage", None) is not None
-        return [cell(one) for cell in columns.values()]
-
-    print_table([*columns], map(row_of, values), right=right, colours=colours)
+    values = list(values)
+    rows = ([cell(one) for cell in columns.values()] for one in values)
+    print_table([*columns], rows, right=right, colours=colours)
+    damaged = sum(getattr(one, "damage", None) is not None for one in values)
     if damaged:
         say(f"{counted(damaged, 'row')} with damaged values; `tooltrail verify` names them")
 

@@ -82,11 +82,11 @@ class Loop:
 
     def __init__(
         self,
-        *,
         child: Child,
         pump: Pump,
         job: Job,
         relay: SignalRelay,
+        *,
         selector: selectors.BaseSelector,
         agenda: Agenda,
         on_idle: Callable[[], None],

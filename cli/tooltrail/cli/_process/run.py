@@ -78,15 +78,7 @@ def run_child(
         stack.callback(job.finish)
         relay.attach(child)
         job.start()
-        loop = Loop(
-            child=child,
-            pump=pump,
-            job=job,
-            relay=relay,
-            selector=selector,
-            agenda=agenda,
-            on_idle=on_idle,
-        )
+        loop = Loop(child, pump, job, relay, selector=selector, agenda=agenda, on_idle=on_idle)
         return loop.run()
 
 
