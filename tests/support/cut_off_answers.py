@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
-from tests.support.journals import fork
-from tests.support.killing import end_of
+from tests.support.killing import end_of, fork
 
 from tooltrail.journal.answers import RecordedStream
 from tooltrail.journal.recorder import Recorder

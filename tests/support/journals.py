@@ -9,6 +9,7 @@ from random import Random
 from uuid import UUID
 
 import pytest
+from tests.support.killing import fork
 from tests.support.processes import NOBODY
 
 from tooltrail.journal import FIRST_HASH, Cursor, Entry, Frame, Gap, JournalLog, log, read_journal
@@ -133,19 +134,6 @@ def run_forks(tasks: Sequence[Callable[[], object]]) -> None:
     """Run tasks at the same time, each in a fork; all must succeed."""
     children = [fork(task) for task in tasks]
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * len(children)
-
-
-def fork(task: Callable[[], object]) -> int:
-    """Run a task in a fork; return its process id."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        task()
-        os._exit(0)
-    except BaseException as error:  # noqa: BLE001  a fork must not continue as its parent
-        os.write(2, f"{type(error).__name__}: {error}\n".encode())
-        os._exit(1)
 
 
 def become_nobody() -> None:

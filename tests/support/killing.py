@@ -8,6 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -17,12 +18,13 @@ Task = Callable[[], None]
 def count_moments(task: Task) -> int:
     """The number of calls of a task in its own thread, counted in a fork that completes it."""
     read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
+
+    def run() -> None:
         counter = _Counter(None)
         _run(task, counter)
         os.write(write, str(counter.count).encode())
-        os._exit(0)
+
+    child = fork(run)
     os.close(write)
     with os.fdopen(read, "rb") as answer:
         count = answer.read()
@@ -32,11 +34,7 @@ def count_moments(task: Task) -> int:
 
 def run_and_kill(task: Task, moment: int) -> bool:
     """Run a task in a fork that is killed at its n-th call; return whether the task completed."""
-    child = os.fork()
-    if child == 0:
-        _run(task, _Counter(moment))
-        os._exit(0)
-    code = end_of(child)
+    code = end_of(fork(partial(_run, task, _Counter(moment))))
     assert code in (0, -signal.SIGKILL)
     return code == 0
 
@@ -69,12 +67,22 @@ class _Counter:
 
 
 def _run(task: Task, counter: _Counter) -> None:
+    sys.setprofile(counter)
     try:
-        sys.setprofile(counter)
         task()
+    finally:
         sys.setprofile(None)
+
+
+def fork(task: Callable[[], object]) -> int:
+    """Run a task in a fork; return its process id."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        task()
+        os._exit(0)
     except BaseException:  # noqa: BLE001  a fork must not continue as its parent
-        sys.setprofile(None)
         traceback.print_exc()
         os._exit(1)
 

@@ -4,11 +4,12 @@ import os
 import signal
 import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.support.empty_databases import empty_database
+from tests.support.killing import end_of, fork
 from tests.support.postgres import fresh_database, mortal_server
 
 from tooltrail.records import InvalidRecordError, UnavailableError
@@ -181,16 +182,14 @@ def test_a_server_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.both_engines
 def test_a_forked_child_is_told_to_open_the_store_again(opened: Database) -> None:
     reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        with suppress(BaseException):
-            try:
-                names(opened)
-            except UnavailableError as error:
-                os.write(writing, str(error).encode())
-        os._exit(0)
+
+    def read() -> None:
+        with pytest.raises(UnavailableError) as error:
+            names(opened)
+        os.write(writing, str(error.value).encode())
+
+    assert end_of(fork(read)) == 0
     os.close(writing)
-    os.waitpid(child, 0)
     with os.fdopen(reading) as said:
         assert "open the store again" in said.read()
     assert names(opened) == []

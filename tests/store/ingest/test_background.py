@@ -1,6 +1,5 @@
 """The ingester in a thread, and acknowledgement by the database."""
 
-import os
 import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.ended import made, shell_call
 from tests.support.keeping import rows
+from tests.support.killing import end_of, fork
 from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
@@ -96,17 +96,13 @@ def test_a_forked_child_records_without_an_ingester(tmp_path: Path) -> None:
     with create_store(tmp_path / "a.db", acknowledge="store") as store:
         session = Session.open(store.recorder)
         session.start(shell_call()).finish(made())
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                signal.alarm(10)  # long before the 30 seconds of `wait` are over
-                joined = Session.join(store.recorder, session.id)
-                finished = joined.record(EndedCall(shell_call(), made()))
-                store.close()
-                status = 0 if finished.acknowledged == "journal" else 1
-            finally:
-                os._exit(status)
-        _, status = os.waitpid(child, 0)
-        assert os.waitstatus_to_exitcode(status) == 0
+
+        def record() -> None:
+            signal.alarm(10)  # long before the 30 seconds of `wait` are over
+            joined = Session.join(store.recorder, session.id)
+            finished = joined.record(EndedCall(shell_call(), made()))
+            store.close()
+            assert finished.acknowledged == "journal"
+
+        assert end_of(fork(record)) == 0
         assert ingested_rows(store, COUNT) == [(2,)]

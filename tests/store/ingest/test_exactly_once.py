@@ -1,6 +1,5 @@
 """Every fact is applied exactly once, whatever happens to the ingester and to the database."""
 
-import os
 import random
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -13,7 +12,7 @@ from tests.support.away import gone
 from tests.support.call_facts import FAMILIES, ended, message, next_id, started
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.effort import times
-from tests.support.killing import run_and_kill
+from tests.support.killing import end_of, fork, run_and_kill
 from tests.support.lossy_server import LossyServer
 from tests.support.store_parts import StoreParts, ended_spooled, store_parts
 from tests.support.threads import at_once
@@ -106,19 +105,13 @@ def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
 def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
     parts: StoreParts, database: str, tmp_path: Path
 ) -> None:
-    children = list[int]()
-    for _ in range(2):
-        child = os.fork()
-        if child == 0:
-            try:
-                with store_parts(database, tmp_path, is_new=False) as other:
-                    ingester = other.ingester()
-                    while not (tmp_path / "done").exists():
-                        ingester.ingest()
-                os._exit(0)
-            finally:
-                os._exit(1)
-        children.append(child)
+    def ingest_in_fork() -> None:
+        with store_parts(database, tmp_path, is_new=False) as other:
+            ingester = other.ingester()
+            while not (tmp_path / "done").exists():
+                ingester.ingest()
+
+    children = [fork(ingest_in_fork) for _ in range(2)]
     is_done = threading.Event()
 
     def ingest(store: StoreParts) -> None:
@@ -140,7 +133,7 @@ def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
         (tmp_path / "done").touch()
 
     at_once(append, lambda: ingest(parts), lambda: ingest(parts), ingest_shared, ingest_shared)
-    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    assert [end_of(child) for child in children] == [0, 0]
     parts.ingest()
     assert_all_is_applied_once(parts, positions)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support import schema
 from tests.support.call_facts import ended, next_id, started
-from tests.support.killing import end_of
+from tests.support.killing import end_of, fork
 from tests.support.store_parts import StoreParts, spool
 
 from tooltrail.artifacts import Capture, artifact_path
@@ -22,11 +22,12 @@ LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 def dead_owner(store: StoreParts) -> str:
     """The name of an owner lock whose process was killed."""
     read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
+
+    def own() -> None:
         os.write(write, Owner(store.spool).name().encode())
         signal.pause()
-        os._exit(1)
+
+    child = fork(own)
     os.close(write)
     name = os.read(read, 64).decode()
     os.close(read)

@@ -16,8 +16,8 @@ from random import Random
 import pytest
 from tests.support.effort import times
 from tests.support.journal_worker import record as record_and_say
-from tests.support.journals import Label, check_acknowledged, check_whole, fork, record, seal_at
-from tests.support.killing import count_moments, end_of, run_and_kill
+from tests.support.journals import Label, check_acknowledged, check_whole, record, seal_at
+from tests.support.killing import count_moments, end_of, fork, run_and_kill
 from tests.support.threads import at_once
 
 from tooltrail.journal import JournalLog

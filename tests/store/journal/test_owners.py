@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.journals import become_nobody, fork, run_forks
-from tests.support.killing import end_of
+from tests.support.journals import become_nobody, run_forks
+from tests.support.killing import end_of, fork
 
 from tooltrail.journal import Owner, is_alive, remove_owner
 from tooltrail.journal.owners import FOLDER_NAME
