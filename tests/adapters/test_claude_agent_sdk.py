@@ -231,7 +231,7 @@ def test_an_odd_entry_is_kept_and_one_without_json_is_refused(sqlite_store: Stor
     append(transcripts, *kept, claude_line("user", "a", 1))
     assert load(transcripts) == [*kept, claude_line("user", "a", 1)]
     deep: Any = []
-    for _ in range(5000):
+    for _ in range(100_000):
         deep = [deep]
     for value in (deep, object(), 10**5000):
         with pytest.raises(InvalidRecordError):

@@ -149,9 +149,9 @@ def test_what_a_handler_raises_when_it_is_stopped_is_part_of_the_timeout() -> No
     assert details["timeout_ms"] == 20
     assert details["raised"] == "RuntimeError: while cleaning up"
     assert details["traceback"][-1].endswith(" handler")
-    (cause,) = details["related"]
+    *_, cause = details["related"]  # since Python 3.13, the TimeoutError stands before it
     assert cause["raised"] == "asyncio.exceptions.CancelledError"
-    assert cause["traceback"][-1].endswith(" sleep")
+    assert any(line.endswith(" sleep") for line in cause["traceback"])
 
 
 def test_a_handler_that_ends_the_program_when_it_is_stopped_does_not() -> None:

@@ -109,7 +109,7 @@ NO_JSON: dict[str, tuple[Any, JsonValue]] = {
         [dt.date(2026, 1, 2), PurePosixPath("/tmp/a"), len, ...],
         [
             "<datetime.date: 2026-01-02>",
-            "<pathlib.PurePosixPath: /tmp/a>",
+            f"<{PurePosixPath.__module__}.PurePosixPath: /tmp/a>",
             "<builtin_function_or_method: <built-in function len>>",
             "<ellipsis: Ellipsis>",
         ],
