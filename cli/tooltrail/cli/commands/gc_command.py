@@ -40,20 +40,15 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     objects that were set apart, and files of other programs are never deleted. An artifact root
     that is marked as the root of another store is refused.
 
-    With --yes, the words of erased texts are removed from the index of `tooltrail search`, too.
-
     A run that deleted objects appends a maintenance fact to the journal, even if the run fails.
     The fact contains the number of deleted objects and bytes.
     """
-    from tooltrail.cli._indexing import forget_with_bar
     from tooltrail.store import plan_pruning
 
     with location.open() as store:
         with progress_bar("checking objects") as update:
             plan = plan_pruning(store, grace, on_progress=update)
         report = _prune(store, plan) if yes and plan.total.count else None
-        if yes:
-            forget_with_bar(store)
     if as_json:
         print_array([_record(plan, report, dry_run=not yes)])
     else:
