@@ -1,8 +1,7 @@
 """Compares two contents of any size line by line, in bounded memory.
 
-The common beginning is skipped by blocks. The rest is compared by `difflib` in windows of lines.
-A window grows until enough of its lines are found on the other side. Hunks are yielded as they are
-found: applied to the first content, they give the second.
+`difflib` compares windows of lines. Hunks are yielded as they are found: applied to the first
+content, they give the second.
 """
 
 from collections import Counter
@@ -28,12 +27,11 @@ _SNIFF_BYTES = 8_000
 CONTEXT = 3
 """Equal lines around a difference."""
 
-_WINDOW, _MAX_WINDOW = 1_000, 32_000
-"""Lines of a window at first, and at most."""
+_WINDOW, _WINDOW_BYTES = 32_000, 8 << 20
+"""Most lines of a window, and about as many bytes."""
 
-_MAX_WINDOW_BYTES = 8 << 20
 _COMMON_SHARE = 8
-"""One of this many lines must have an equal line; otherwise the window grows."""
+"""One of this many lines must have an equal line; otherwise a note says so."""
 
 _MAX_HUNK = 10_000
 """Lines of a hunk; a longer hunk is divided."""
@@ -91,7 +89,7 @@ class LineDiff:
     """The differences of two contents.
 
     Attributes:
-        first_difference: offset of the first byte that differs; None until `hunks` has begun.
+        first_difference: offset of the first byte that differs; None before `hunks` has begun.
         notes: sentences about what could not be compared, or not exactly; complete when `hunks`
             has ended.
         error: why a content could not be read to its end; None until `hunks` has ended.
@@ -106,8 +104,10 @@ class LineDiff:
     def hunks(self) -> Iterator[Hunk]:
         """The hunks in order, as they are found."""
         try:
-            self.first_difference, newlines = _common_beginning(*self._sides)
-            yield from self._hunks(self.first_difference, newlines)
+            self.first_difference = _common_beginning(*self._sides)
+            if any(b"\0" in one.part(0, min(_SNIFF_BYTES, one.size)) for one in self._sides):
+                raise _NoLinesError("binary content")
+            yield from _grouped(self._edits(*map(_lines, self._sides)))
         except _NoLinesError as reason:
             sizes = " and ".join(f"{one.size:,}" for one in self._sides)
             self.notes.append(
@@ -118,26 +118,15 @@ class LineDiff:
             self.error = error
             self.notes.append(f"cannot be compared: {error}")
 
-    def _hunks(self, same: int, newlines: int) -> Iterator[Hunk]:
-        if any(b"\0" in one.part(0, min(_SNIFF_BYTES, one.size)) for one in self._sides):
-            raise _NoLinesError("binary content")
-        start, line = _context_start(self._sides[0], same, newlines)
-        before, after = (_lines(one, start) for one in self._sides)
-        yield from _grouped(self._edits(before, after, line), line)
-
-    def _edits(self, before: Iterator[bytes], after: Iterator[bytes], line: int) -> Iterator[Edit]:
-        a, b, limit = list[bytes](), list[bytes](), _WINDOW
+    def _edits(self, before: Iterator[bytes], after: Iterator[bytes]) -> Iterator[Edit]:
+        a, b, line = list[bytes](), list[bytes](), 1
         is_end = False
         while not is_end:
-            is_end = _fill(a, before, limit) & _fill(b, after, limit)
+            is_end = _fill(a, before) & _fill(b, after)
             blocks = matching_blocks(a, b, is_end=is_end)
             common = sum(size for _, _, size in blocks) * _COMMON_SHARE
-            if not is_end and common < min(len(a), len(b)):
-                if limit < _MAX_WINDOW:
-                    limit *= 4
-                    continue
-                if not self.notes:
-                    self.notes.append(_INEXACT.format(line))
+            if not (is_end or self.notes) and common < min(len(a), len(b)):
+                self.notes.append(_INEXACT.format(line))
             if is_end or not blocks:
                 blocks.append((len(a), len(b), 0))
             for one, other in aligned(a, b, blocks):
@@ -147,7 +136,7 @@ class LineDiff:
                     yield b"-" if other is None else b" ", one
             i, j, size = blocks[-1]
             del a[: i + size], b[: j + size]
-            line, limit = line + i + size, _WINDOW
+            line += i + size
 
 
 def matching_blocks(
@@ -181,10 +170,10 @@ def aligned(
         yield from zip(a[to_i:i], b[to_j:j], strict=True)
 
 
-def _fill(lines: list[bytes], source: Iterator[bytes], limit: int) -> bool:
-    """Read on up to `limit` lines or `_MAX_WINDOW_BYTES`; return whether no line follows."""
+def _fill(lines: list[bytes], source: Iterator[bytes]) -> bool:
+    """Read on until a window is full; return whether no line follows."""
     size = sum(map(len, lines))
-    while len(lines) < limit and size < _MAX_WINDOW_BYTES:
+    while len(lines) < _WINDOW and size < _WINDOW_BYTES:
         line = next(source, None)
         if line is None:
             return True
@@ -193,10 +182,9 @@ def _fill(lines: list[bytes], source: Iterator[bytes], limit: int) -> bool:
     return False
 
 
-def _lines(content: Content, start: int) -> Iterator[bytes]:
-    """The lines from an offset on at which a line begins."""
+def _lines(content: Content) -> Iterator[bytes]:
     rest = b""
-    for offset in range(start, content.size, _READ_SIZE):
+    for offset in range(0, content.size, _READ_SIZE):
         block = content.part(offset, min(offset + _READ_SIZE, content.size))
         if b"\0" in block:
             raise _NoLinesError("binary content")
@@ -209,33 +197,14 @@ def _lines(content: Content, start: int) -> Iterator[bytes]:
         yield rest
 
 
-def _common_beginning(before: Content, after: Content) -> tuple[int, int]:
-    """The number of bytes, and of newlines among them, with which both contents begin."""
-    offset = newlines = 0
+def _common_beginning(before: Content, after: Content) -> int:
+    """The number of bytes with which both contents begin."""
     most = min(before.size, after.size)
-    while offset < most:
+    for offset in range(0, most, _BLOCK):
         x, y = (one.part(offset, min(offset + _BLOCK, most)) for one in (before, after))
-        same = len(x) if x == y else _equal_count(x, y)
-        offset += same
-        newlines += x.count(b"\n", 0, same)
         if x != y:
-            break
-    return offset, newlines
-
-
-def _context_start(content: Content, same: int, newlines: int) -> tuple[int, int]:
-    """The offset and the number of the first line that is shown before a difference.
-
-    `same` is the offset of the difference, and `newlines` the number of newlines before it.
-    """
-    start = max(0, same - _MAX_LINE)
-    first, *lines = content.part(start, same).rsplit(b"\n", CONTEXT + 1)
-    if start == 0 and len(lines) <= CONTEXT:
-        lines.insert(0, first)
-    if not lines:
-        raise _NoLinesError(f"a line is longer than {_MAX_LINE:,} bytes")
-    context = b"\n".join(lines)
-    return same - len(context), newlines - context.count(b"\n") + 1
+            return offset + _equal_count(x, y)
+    return most
 
 
 def _equal_count(x: Sequence[object], y: Sequence[object]) -> int:
@@ -244,9 +213,8 @@ def _equal_count(x: Sequence[object], y: Sequence[object]) -> int:
     return next(unequal, min(len(x), len(y)))
 
 
-def _grouped(edits: Iterator[Edit], line: int) -> Iterator[Hunk]:
-    """Group edits to hunks; `line` is the number of the first line."""
-    before = after = line
+def _grouped(edits: Iterator[Edit]) -> Iterator[Hunk]:
+    before = after = 1
     lines: list[bytes] = []
     quiet = 0  # equal lines at the end of `lines`
     for mark, text in edits:
