@@ -21,8 +21,6 @@ _READ_SIZE = 256 * 1024
 """Bytes that are divided into lines at once: a frame of an artifact."""
 
 _MAX_LINE = 1 << 20
-_SNIFF_BYTES = 8_000
-"""Bytes at the beginning of a content that decide whether the content is binary, as in git."""
 
 CONTEXT = 3
 """Equal lines around a difference."""
@@ -105,8 +103,6 @@ class LineDiff:
         """The hunks in order, as they are found."""
         try:
             self.first_difference = _common_beginning(*self._sides)
-            if any(b"\0" in one.part(0, min(_SNIFF_BYTES, one.size)) for one in self._sides):
-                raise _NoLinesError("binary content")
             yield from _grouped(self._edits(*map(_lines, self._sides)))
         except _NoLinesError as reason:
             sizes = " and ".join(f"{one.size:,}" for one in self._sides)
@@ -183,6 +179,7 @@ def _fill(lines: list[bytes], source: Iterator[bytes]) -> bool:
 
 
 def _lines(content: Content) -> Iterator[bytes]:
+    """The lines of a content. A NUL anywhere in a block makes the content binary, as in git."""
     rest = b""
     for offset in range(0, content.size, _READ_SIZE):
         block = content.part(offset, min(offset + _READ_SIZE, content.size))
