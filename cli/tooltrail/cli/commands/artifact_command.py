@@ -133,10 +133,10 @@ def cat(
         if not (part or lines):
             return print_output(store, texts, detail, role)
         for text in texts:
-            with text.reader() as reader:
-                reader.check()
-                blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last)
-                copy_blocks(blocks, target_of(text.role, role))
+            blocks = text.part(
+                lambda one: one.iter_line_bytes(*lines) if lines else one.iter_bytes(first, last)
+            )
+            copy_blocks(blocks, target_of(text.role, role))
         return say_incomplete(store, detail, role)
 
 

@@ -125,7 +125,15 @@ def _print(
     views: Iterable[InvocationView], output: Listing, members: Members, columns: Columns
 ) -> None:
     colours = {"OUTCOME": colour_of_outcome}
-    print_list(views, output, members, columns, right=("TIME", "OUTPUT", "CUT"), colours=colours)
+    print_list(
+        views,
+        output,
+        members,
+        columns,
+        right=("TIME", "OUTPUT", "CUT"),
+        colours=colours,
+        spare=("OUTPUT", "TIME", "STARTED", "TOOL"),
+    )
 
 
 def _print_changes(

@@ -43,15 +43,14 @@ def command(*, location: Location, output: Listing, query: str | None) -> None:
             print_list(views, output, members, {"VIEW": itemgetter(0), "COLUMN": itemgetter(1)})
             return
         with store.reader.query(query) as (names, rows):
-            _print(_distinct(names), rows, output)
+            _print(_distinct(list(map(printable, names))), rows, output)
 
 
 def _print(names: Sequence[str], rows: Iterator[Sequence[Any]], output: Listing) -> None:
     records = (tuple(map(_plain, row)) for row in rows)
     if output.print_records(records, {name: itemgetter(n) for n, name in enumerate(names)}):
         return
-    header = [printable(name) for name in names]
-    print_table(header, ([_cell(value) for value in row] for row in islice(records, _MOST_ROWS)))
+    print_table(names, ([_cell(value) for value in row] for row in islice(records, _MOST_ROWS)))
     if next(records, None) is not None:
         say(f"only the first {_MOST_ROWS:,} rows; --csv, --json or --ndjson for all")
 
