@@ -1,7 +1,5 @@
 """The work of `tooltrail db index`, and the index in `status`."""
 
-from typing import Any
-
 from tooltrail.cli._long_commands import share_bar
 from tooltrail.cli._output import counted, size_of
 from tooltrail.store.search.filling import rebuild_index
@@ -9,13 +7,13 @@ from tooltrail.store.search.index import drop_index, read_state
 from tooltrail.store.store import Store
 
 
-def index_record(store: Store) -> dict[str, Any]:
+def index_record(store: Store) -> dict[str, int]:
     """The state of the index as a record."""
     with store.database.read() as connection:
-        return read_state(connection)._asdict()
+        return read_state(connection)
 
 
-def index_line(record: dict[str, Any]) -> str:
+def index_line(record: dict[str, int]) -> str:
     """The state of the index in a few words."""
     if not record["is_on"]:
         return "off; `tooltrail db index --rebuild` makes one"

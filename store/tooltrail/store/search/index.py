@@ -70,22 +70,6 @@ class Behind(NamedTuple):
     end: int
 
 
-class IndexState(NamedTuple):
-    """The index of a store.
-
-    Attributes:
-        is_on: whether the store has an index.
-        size: bytes of the index.
-        entry_count: ledger entries up to which the index is filled, over all journals.
-        waiting_count: ledger entries that are not in the index.
-    """
-
-    is_on: bool
-    size: int = 0
-    entry_count: int = 0
-    waiting_count: int = 0
-
-
 def has_index(connection: Connection) -> bool:
     """Whether the index is on."""
     return all(map(connection.has_table, _TABLES))
@@ -103,14 +87,21 @@ def drop_index(connection: Connection) -> None:
         connection.run(f"DROP TABLE IF EXISTS {table}")
 
 
-def read_state(connection: Connection) -> IndexState:
-    """The size and the coverage of the index."""
+def read_state(connection: Connection) -> dict[str, int]:
+    """The index as `tooltrail db index --json` prints it.
+
+    `size` is in bytes. `entry_count` ledger entries are in the index, `waiting_count` are not.
+    """
     if not has_index(connection):
-        return IndexState(is_on=False)
+        return {"is_on": False, "size": 0, "entry_count": 0, "waiting_count": 0}
     sized = _SIZE_IN_FILE if connection.is_sqlite else _SIZE_ON_SERVER
     filled = connection.query("SELECT coalesce(sum(n), 0) FROM search_cursors")
-    waiting = sum(one.end - one.first for one in what_is_behind(connection))
-    return IndexState(True, int(connection.query(sized)[0][0]), int(filled[0][0]), waiting)
+    return {
+        "is_on": True,
+        "size": int(connection.query(sized)[0][0]),
+        "entry_count": int(filled[0][0]),
+        "waiting_count": sum(one.end - one.first for one in what_is_behind(connection)),
+    }
 
 
 def what_is_behind(connection: Connection) -> list[Behind]:
