@@ -337,6 +337,22 @@ def test_a_damaged_call_is_reported_and_hides_no_other(parts: StoreParts) -> Non
     assert found(parts, "alpha", where=InvocationFilter(tools=("bash",))) == [good.started.id]
 
 
+@pytest.mark.both_engines
+def test_a_lost_text_is_reported_if_it_may_have_the_words(parts: StoreParts) -> None:
+    recorded(parts, call(SESSION, receipt=b"alpha"))
+    parts.alter("DELETE FROM surfaces")
+    assert (len(unread(parts, "alpha")), unread(parts, "other")) == (1, [])
+    filling.rebuild_index(parts.database, lambda: parts.archive)
+    assert len(unread(parts, "alpha")) == len(unread(parts, "other")) == 1
+
+
+def unread(store: StoreParts, word: str) -> list[str]:
+    """What a search for a word could not read."""
+    one = Search(store.reader, lambda: store.archive, WordQuery(phrases_of([word])))
+    list(one.hits())
+    return one.unread
+
+
 def test_a_stream_that_waits_for_its_sink_is_searched_in_the_spool(parts: StoreParts) -> None:
     one = call(SESSION, stdout=LONG)
     one.capture(parts, LONG)

@@ -68,12 +68,13 @@ def command(
 
     --path finds calls whose arguments or changed files name PATH or a file below PATH, and calls
     that ran there. A name may be relative to any folder: a.py and src/a.py may be /repo/src/a.py,
-    lib/a.py is another file. A pattern such as *.py names no file.
+    lib/a.py is another file. A call that used *.py is found by --path '*.py', not by --path a.py.
 
     Filters such as --tool and --failed leave messages out.
 
     A hit says where the text stands, and the command that opens it. Exits with 3 if nothing is
-    found, with 4 if something could not be read.
+    found. Exits with 4 if a text that may be a hit could not be read: with TEXT and --path, a text
+    that is lost counts if it had the words, or if the words that it had are not known.
     """
     from tooltrail.cli._searching import make_query, print_hits
 

@@ -48,7 +48,7 @@ LEAST_ENTRIES: Final = 512
 
 _CALLS: Final = (
     "FROM ledger_entries AS e JOIN invocations AS i ON i.id = e.subject_id"
-    " JOIN surfaces AS s ON s.invocation_key = i.key"
+    " LEFT JOIN surfaces AS s ON s.invocation_key = i.key"
 )
 _RANGE: Final = " WHERE e.journal_key = ? AND e.n >= ? AND e.n < ? AND e.kind = "
 _IS_START: Final = "'call.started' AND i.journal_key = e.journal_key AND i.start_entry = e.n"
