@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from tooltrail.cli._output import printable
-from tooltrail.cli._times import SIGNAL, parse_moment, parse_signal
+from tooltrail.cli._times import DURATIONS, SIGNAL, parse_amount, parse_moment, parse_signal
 from tooltrail.store.expressions import (
     COLUMNS,
     DOCUMENTS,
@@ -60,10 +60,8 @@ _A_NAME, _AN_OPERATOR, _A_VALUE, *_ = _EXPECTED
 
 _ALIASES: Final = {"args": "arguments"}
 _STEP: Final = re.compile(r'\.(?:"(?P<quoted>[^"]*)"|(?P<key>[\w-]+))|\[(?P<index>\d+)\]')
-_AMOUNT: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([a-z]*)", re.IGNORECASE)
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
-_DURATIONS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _PREFIXES: Final = "kmgt"
 _SIZES: Final = {
     "": 1,
@@ -228,19 +226,6 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _amount(units: Mapping[str, int]) -> Callable[[str], Value]:
-    def read(text: str) -> Value:
-        found = _AMOUNT.fullmatch(text.replace(" ", ""))
-        if found is None:
-            raise ValueError(text)
-        exact = float(found[1]) * units[found[2].lower()]
-        if exact >= 1 << 63:  # no database has such a number
-            raise ValueError(text)
-        return int(exact) if exact == int(exact) else exact
-
-    return read
-
-
 def _one_of(choices: Mapping[str, Value]) -> tuple[Callable[[str], Value], str]:
     return choices.__getitem__, f"one of {', '.join(choices)}"
 
@@ -260,8 +245,11 @@ _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
     "flag": _one_of({"true": True, "false": False}),
     "integer": (_integer, "an integer"),
     "signal": (parse_signal, SIGNAL.what),
-    "duration": (_amount(_DURATIONS), "a duration such as 200ms, 30s, 5m or 1.5h"),
-    "size": (_amount(_SIZES), "a size such as 512, 10kB, 10MB or 1GiB"),
+    "duration": (
+        partial(parse_amount, units=DURATIONS),
+        "a duration such as 200ms, 30s, 5m or 1.5h",
+    ),
+    "size": (partial(parse_amount, units=_SIZES), "a size such as 512, 10kB, 10MB or 1GiB"),
     "time": (
         lambda text: parse_moment(text, datetime.now().astimezone()),
         "a time: RFC 3339, a date, 2h, 3d, today or yesterday",
