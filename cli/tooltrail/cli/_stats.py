@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -54,16 +53,12 @@ _SPARE: Final = (_TREND, "P99", "LOST", _BAR, "P95", "TOTAL", "P50", "SHOWN", "P
 _EIGHTHS, _LEVELS = "▏▎▍▌▋▊▉█", "▁▂▃▄▅▆▇█"
 
 
-def _in_group(name: str, one: CallStatistics) -> object:
-    return one.group[name]
-
-
 def members_of(by: Sequence[str]) -> Members:
     """The JSON fields of the numbers of a group."""
-    groups = {name: partial(_in_group, name) for name in by}
-    counts = ("call_count", "failed_count", "outcomes", "p50_ms", "p95_ms", "p99_ms", "total_ms")
-    sizes = ("produced_bytes", "lost_bytes", *ON_DEMAND, "damaged_count")
-    return {**groups, **attributes(*counts, *sizes)}
+    from tooltrail.store import CallStatistics  # noqa: PLC0415  not for --help
+
+    groups: Members = {name: lambda one, name=name: one.group[name] for name in by}
+    return {**groups, **attributes(*CallStatistics.__slots__[1:])}
 
 
 def in_order(

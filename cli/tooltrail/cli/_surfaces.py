@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from tooltrail.cli._output import counted, duration_of, printable, short_digest, size_of
+from tooltrail.cli._output import (
+    counted,
+    duration_of,
+    on_terminal,
+    printable,
+    short_digest,
+    size_of,
+)
 from tooltrail.cli._tables import BOLD, colour_of_outcome, coloured
 from tooltrail.cli._times import shown
 from tooltrail.records.ids import short_id
@@ -46,7 +53,7 @@ def describe(detail: InvocationDetail) -> str:
     Reads no stream. Control characters of the output are replaced.
     """
     return "".join(
-        f"{_visible(line)}\n"
+        f"{line if isinstance(line, _Styled) else on_terminal(line)}\n"
         for part in (
             _facts(detail),
             _receipt(detail),
@@ -162,12 +169,6 @@ def _omissions(detail: InvocationDetail) -> Iterator[str]:
             f"{cut.stage}: {cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit} "
             f"({missing:,} left out): {cut.reason}"
         )
-
-
-def _visible(line: str) -> str:
-    if isinstance(line, _Styled):
-        return line
-    return "\t".join(map(printable, line.split("\t")))
 
 
 def _title(name: str, note: str) -> Iterator[str]:

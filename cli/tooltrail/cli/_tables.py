@@ -78,7 +78,13 @@ def print_table(
         spare: the columns to leave out, in this order, until each cell has `least` characters.
         least: see `spare`.
     """
-    table = [header, *([printable(_cut(cell)) for cell in row] for row in rows)]
+    table = [
+        header,
+        *(
+            [printable(cell[:_MOST_CHARS] + "…" * (len(cell) > _MOST_CHARS)) for cell in row]
+            for row in rows
+        ),
+    ]
     columns = dict(zip(header, zip(*table, strict=True), strict=True))
     widths = {name: max(map(_cells, column)) for name, column in columns.items()}
     if sys.stdout.isatty():
@@ -100,10 +106,6 @@ def print_table(
     ]
     lines = map((" " * _GAP).join, zip(*printed, strict=True))
     write("".join(f"{line.rstrip()}\n" for line in lines))
-
-
-def _cut(cell: str) -> str:
-    return cell if len(cell) <= _MOST_CHARS else f"{cell[:_MOST_CHARS]}…"
 
 
 def _fit(widths: dict[str, int], room: int) -> None:

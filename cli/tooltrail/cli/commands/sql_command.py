@@ -50,7 +50,8 @@ def _print(names: Sequence[str], rows: Iterator[Sequence[Any]], output: Listing)
     records = (tuple(map(_plain, row)) for row in rows)
     if output.print_records(records, {name: itemgetter(n) for n, name in enumerate(names)}):
         return
-    print_table(names, ([_cell(value) for value in row] for row in islice(records, _MOST_ROWS)))
+    cells = (["" if value is None else str(value) for value in row] for row in records)
+    print_table(names, islice(cells, _MOST_ROWS))
     if next(records, None) is not None:
         say(f"only the first {_MOST_ROWS:,} rows; --csv, --json or --ndjson for all")
 
@@ -74,7 +75,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal) and isfinite(value):
         return int(value) if value == int(value) else float(value)
     return str(value) if isinstance(value, float) and not isfinite(value) else value
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)

@@ -94,7 +94,6 @@ class CallStatistics:
             one, as in some imported sessions.
         produced_bytes: what the tools produced. Of that, `lost_bytes` were not kept. Both are None
             if no call has an output.
-        damaged_count: calls with a value that cannot be read, and is left out.
         shown_bytes: what the model was shown; None if no call has a receipt. This and the next
             members are None unless they were asked for.
         cut_bytes: by how much outputs are longer than what was shown of them, for calls with a
@@ -103,6 +102,7 @@ class CallStatistics:
             that several groups share counts in each of them.
         duplicate_count: calls with the tool and the arguments, byte for byte, of another call that
             matches and was stored before.
+        damaged_count: calls with a value that cannot be read, and is left out.
     """
 
     group: Mapping[str, GroupValue]
@@ -115,11 +115,11 @@ class CallStatistics:
     total_ms: int | None
     produced_bytes: int | None
     lost_bytes: int | None
-    damaged_count: int
     shown_bytes: int | None
     cut_bytes: int | None
     stored_bytes: int | None
     duplicate_count: int | None
+    damaged_count: int
 
 
 @dataclass(slots=True)

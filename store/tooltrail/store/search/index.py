@@ -143,16 +143,14 @@ def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
     """
     found: set[int] | None = None
     # Long words are mostly rare. A search reads a few owners faster than the block of a word.
-    for word in sorted({word for one in phrases for word in one.words}, key=_length, reverse=True):
+    for word in sorted(
+        {word for one in phrases for word in one.words}, key=lambda one: len(one[0]), reverse=True
+    ):
         some = _owners_of(connection, *word)
         found = some if found is None else found & some
         if len(found) <= _FEW_ENOUGH:
             break
     return (found or set()) | _owners_of(connection, _UNREAD_WORD)
-
-
-def _length(word: tuple[bytes, bool]) -> int:
-    return len(word[0])
 
 
 def check_blocks(connection: Connection) -> Iterator[str]:
