@@ -17,6 +17,8 @@ from tooltrail.store.filters import FAILED, OUTCOMES, STATES
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from tooltrail.store.expressions import Expression
+
 
 def _exit_code(text: str) -> tuple[int, bool]:
     """The number of `N`, or of `!=N` for every other exit status, and whether it is `!=`."""
@@ -26,23 +28,17 @@ def _exit_code(text: str) -> tuple[int, bool]:
     return number, text.startswith("!=")
 
 
-def _parse_conditions(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> Any:
-    """The expressions of `--where`; a mistake is a usage error that shows its place."""
-    if not texts:
-        return ()
+def _condition(text: str) -> Expression:
+    """The condition in a text; the message of a `ValueError` shows the place of the mistake."""
     from tooltrail.cli._where import parse_where  # noqa: PLC0415  imports a parser library
 
-    try:
-        return tuple(map(parse_where, texts))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+    return parse_where(text)
 
 
 def _many(
-    flag: str, name: str, help_text: str, kind: Any = str, metavar: str = "NAME", **more: Any
+    flag: str, name: str, help_text: str, kind: Any = str, metavar: str = "NAME"
 ) -> Callable[[Any], Any]:
-    more |= {"type": kind, "help": help_text, "metavar": metavar}
-    return click.option(flag, name, multiple=True, **more)
+    return click.option(flag, name, multiple=True, type=kind, help=help_text, metavar=metavar)
 
 
 def filter_options(function: Decorated) -> Decorated:
@@ -143,7 +139,7 @@ _OPTIONS = (
         "--where",
         "expressions",
         "Invocations for which a condition is true, such as 'duration > 30s'.",
-        metavar="CONDITION",
-        callback=_parse_conditions,
+        Parsed("condition", _condition),
+        "CONDITION",
     ),
 )

@@ -15,6 +15,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
@@ -122,11 +123,12 @@ def _grammar() -> Any:
 
     some = _parsy.forward_declaration()
     negation = _parsy.forward_declaration()
+    operator = token(_OPERATOR, _AN_OPERATOR).map(attrgetter("text"))
     name, value = token(_NAME, _A_NAME), token(_TEXT, _A_VALUE) | token(_WORD, _A_VALUE)
     values = sign("(", "`(`") >> value.sep_by(sign(",", "a comma"), min=1) << sign(")", "`)`")
     is_not = keyword("not", "`null`").optional()
     comparison = _parsy.alt(
-        _parsy.seq(name, token(_OPERATOR, _AN_OPERATOR), value).combine(_compared),
+        _parsy.seq(name, operator, value).combine(_comparison),
         _parsy.seq(name << keyword("in", _AN_OPERATOR), values).combine(_listed),
         _parsy.seq(name << keyword("is", _AN_OPERATOR), is_not << keyword("null")).combine(
             _missing
@@ -146,10 +148,6 @@ def _joined(
     kind: Callable[[tuple[Expression, ...]], Expression], parts: list[Expression]
 ) -> Expression:
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
-
-
-def _compared(name: _Token, operator: _Token, value: _Token) -> Expression:
-    return _comparison(name, operator.text, value)
 
 
 def _listed(name: _Token, values: list[_Token]) -> Expression:

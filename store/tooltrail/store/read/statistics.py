@@ -9,7 +9,7 @@ A value that cannot be read is left out and counted, so that a damaged row hides
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
@@ -197,8 +197,10 @@ def call_statistics(
         for row in rows:
             sums = owners[row[0]] = found[group_of(tuple(row[-len(by) :]))]
             sums.add(row[: -len(by)], called)
-        for key, digest, size in _contents(connection, owners) if with_surfaces else ():
-            owners[key].contents[digest] = size or 0
+        for use in _USES if with_surfaces and owners else ():
+            used = fetch_each(connection, use, "used.invocation_key", [*owners])
+            for key, digest, size in used:
+                owners[key].contents[bytes(digest)] = size or 0
     views = [sums.view(dict(zip(by, group, strict=True))) for group, sums in found.items()]
     return sorted(views, key=lambda one: (-one.call_count, str([*one.group.values()])))
 
@@ -224,15 +226,6 @@ def _batches(
         near = Sql("invocations.key BETWEEN ? AND ?", (first, first + step - 1))
         query = Sql(f"SELECT {', '.join(columns)} FROM {source}") + where([near, *conditions])
         yield fetch(connection, query)
-
-
-def _contents(
-    connection: Connection, keys: Collection[int]
-) -> Iterator[tuple[int, bytes, int | None]]:
-    """The contents of calls: the key of the call, the digest, the stored size."""
-    for use in _USES if keys else ():
-        for key, digest, size in fetch_each(connection, use, "used.invocation_key", [*keys]):
-            yield key, bytes(digest), size
 
 
 def _value(name: str, value: object, zone: tzinfo | None) -> GroupValue:
