@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -57,8 +58,11 @@ def members_of(by: Sequence[str]) -> Members:
     """The JSON fields of the numbers of a group."""
     from tooltrail.store import CallStatistics  # noqa: PLC0415  not for --help
 
-    groups: Members = {name: lambda one, name=name: one.group[name] for name in by}
-    return {**groups, **attributes(*CallStatistics.__slots__[1:])}
+    def of_group(name: str) -> Callable[[Any], object]:
+        return lambda one: one.group[name]
+
+    numbers = [one.name for one in fields(CallStatistics) if one.name != "group"]
+    return {**{name: of_group(name) for name in by}, **attributes(*numbers)}
 
 
 def in_order(

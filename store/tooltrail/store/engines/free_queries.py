@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
@@ -53,7 +54,7 @@ def read_only_rows(target: Target, query: str) -> Generator[Rows]:
 def _of_sqlite(target: SqliteTarget, query: str) -> Generator[tuple[Any, list[str]]]:
     with closing(sqlite.connect(target.path)) as connection:
         connection.execute("PRAGMA query_only = ON")
-        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         connection.set_progress_handler(int, _STEPS)
         connection.set_authorizer(_allowed)
         try:
