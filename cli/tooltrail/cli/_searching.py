@@ -27,7 +27,8 @@ from tooltrail.cli._times import shown_in_list
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
-from tooltrail.store.search.index import has_index, what_is_behind
+from tooltrail.store.search.filling import fill_index
+from tooltrail.store.search.index import has_index
 from tooltrail.store.search.queries import (
     MOST_CHARS,
     LineQuery,
@@ -138,16 +139,10 @@ def _total(store: Store, where: InvocationFilter) -> int:
 
 def _has_index(store: Store) -> bool:
     """Whether the words can be found; fills the index first if many facts wait."""
+    with suppress(TooltrailError):  # a search reads what the index does not have
+        fill_index(store.database, lambda: store.archive, least=_MANY)
     with store.database.read() as connection:
-        if not has_index(connection):
-            return False
-        is_behind = any(one.end - one.first >= _MANY for one in what_is_behind(connection))
-    if is_behind:
-        from tooltrail.store.search.filling import fill_index  # noqa: PLC0415  mostly not needed
-
-        with suppress(TooltrailError):  # a search reads what the index does not have
-            fill_index(store.database, lambda: store.archive, least=_MANY)
-    return True
+        return has_index(connection)
 
 
 def _page(search: Search, count: int, *, rank: bool) -> Iterator[Hit]:

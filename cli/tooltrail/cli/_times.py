@@ -65,13 +65,6 @@ def parse_duration(text: str) -> timedelta:
     return duration
 
 
-def lasting(duration: timedelta) -> str:
-    """Format a duration in the largest exact unit, as `parse_duration` accepts it."""
-    amount = duration // timedelta(milliseconds=1)
-    unit = next(unit for unit in reversed(DURATIONS) if amount % DURATIONS[unit] == 0)
-    return f"{amount // DURATIONS[unit]}{unit}" if amount else "0s"
-
-
 def parse_moment(text: str, now: datetime) -> datetime:
     """Parse a time relative to `now`, an aware time in the local zone; the result is aware UTC.
 

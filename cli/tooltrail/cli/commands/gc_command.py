@@ -12,7 +12,7 @@ from tooltrail.cli._long_commands import amount_of, interruptible, progress_bar
 from tooltrail.cli._options import json_option, store_options
 from tooltrail.cli._output import print_array, say, size_of
 from tooltrail.cli._tables import print_table
-from tooltrail.cli._times import DURATION, lasting
+from tooltrail.cli._times import DURATION
 
 if TYPE_CHECKING:
     from tooltrail.store import Amount, PruningPlan, PruningReport, Store
@@ -101,11 +101,10 @@ def _record(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -
 
 def _print_plan(plan: PruningPlan) -> None:
     """Print the objects of the root, and which of them a run with `--yes` deletes."""
-    age = lasting(plan.grace)
     why = {
-        "unreferenced": f"prunable: older than {age}",
-        "unfinished": f"prunable: older than {age}",
-        "young": f"kept: younger than {age}",
+        "unreferenced": "prunable: older than --grace",
+        "unfinished": "prunable: older than --grace",
+        "young": "kept: younger than --grace",
         "referenced": "kept: records refer to them",
         "damaged": "kept: evidence of damage",
         "foreign": "kept: not made by tooltrail",
