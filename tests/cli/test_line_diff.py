@@ -51,6 +51,7 @@ def test_the_hunks_applied_to_one_content_give_the_other(
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(_line_diff, "_WINDOW", window)
+        patched.setattr(_line_diff, "_MAX_WINDOW", window * 2)
         patched.setattr(_line_diff, "_BLOCK", block)
         patched.setattr(_line_diff, "_READ_SIZE", block)
         patched.setattr(_line_diff, "_MAX_HUNK", window * 3)

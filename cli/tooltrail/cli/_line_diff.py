@@ -1,7 +1,8 @@
 """Compares two contents of any size line by line, in bounded memory.
 
-`difflib` compares windows of lines. Hunks are yielded as they are found: applied to the first
-content, they give the second.
+`difflib` compares windows of lines. A window grows until enough of its lines are found on the other
+side: the time of a comparison grows faster than its window. Hunks are yielded as they are found:
+applied to the first content, they give the second.
 """
 
 from collections import Counter
@@ -25,11 +26,12 @@ _MAX_LINE = 1 << 20
 CONTEXT = 3
 """Equal lines around a difference."""
 
-_WINDOW, _WINDOW_BYTES = 32_000, 8 << 20
-"""Most lines of a window, and about as many bytes."""
+_WINDOW, _MAX_WINDOW = 1_000, 32_000
+"""Lines of a window at first, and at most."""
 
+_MAX_WINDOW_BYTES = 8 << 20
 _COMMON_SHARE = 8
-"""One of this many lines must have an equal line; otherwise a note says so."""
+"""One of this many lines must have an equal line; otherwise the window grows."""
 
 _MAX_HUNK = 10_000
 """Lines of a hunk; a longer hunk is divided."""
@@ -115,14 +117,18 @@ class LineDiff:
             self.notes.append(f"cannot be compared: {error}")
 
     def _edits(self, before: Iterator[bytes], after: Iterator[bytes]) -> Iterator[Edit]:
-        a, b, line = list[bytes](), list[bytes](), 1
+        a, b, line, limit = list[bytes](), list[bytes](), 1, _WINDOW
         is_end = False
         while not is_end:
-            is_end = _fill(a, before) & _fill(b, after)
+            is_end = _fill(a, before, limit) & _fill(b, after, limit)
             blocks = matching_blocks(a, b, is_end=is_end)
             common = sum(size for _, _, size in blocks) * _COMMON_SHARE
-            if not (is_end or self.notes) and common < min(len(a), len(b)):
-                self.notes.append(_INEXACT.format(line))
+            if not is_end and common < min(len(a), len(b)):
+                if limit < _MAX_WINDOW:
+                    limit *= 4
+                    continue
+                if not self.notes:
+                    self.notes.append(_INEXACT.format(line))
             if is_end or not blocks:
                 blocks.append((len(a), len(b), 0))
             for one, other in aligned(a, b, blocks):
@@ -132,7 +138,7 @@ class LineDiff:
                     yield b"-" if other is None else b" ", one
             i, j, size = blocks[-1]
             del a[: i + size], b[: j + size]
-            line += i + size
+            line, limit = line + i + size, _WINDOW
 
 
 def matching_blocks(
@@ -166,10 +172,10 @@ def aligned(
         yield from zip(a[to_i:i], b[to_j:j], strict=True)
 
 
-def _fill(lines: list[bytes], source: Iterator[bytes]) -> bool:
-    """Read on until a window is full; return whether no line follows."""
+def _fill(lines: list[bytes], source: Iterator[bytes], limit: int) -> bool:
+    """Read on up to `limit` lines or `_MAX_WINDOW_BYTES`; return whether no line follows."""
     size = sum(map(len, lines))
-    while len(lines) < _WINDOW and size < _WINDOW_BYTES:
+    while len(lines) < limit and size < _MAX_WINDOW_BYTES:
         line = next(source, None)
         if line is None:
             return True
