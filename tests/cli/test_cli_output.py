@@ -150,6 +150,10 @@ def test_a_table_fits_its_terminal_and_keeps_short_columns(cli: Cli) -> None:
         assert "  …" in first
         assert re.search(r"  exit 3 +0\.\d\d s", first)
     assert re.match(r"\w{8}  \d\d:\d\d:\d\d  Bash", last)  # started today
+    for columns, left in ((40, ["ID", "TOOL", "OUTCOME", "CALL"]), (50, ["ID", "STARTED", "TOOL"])):
+        lines = on_a_terminal(cli, "log", columns=columns, NO_COLOR="1").splitlines()
+        assert lines[0].split()[: len(left)] == left
+        assert max(map(len, lines)) == columns
 
 
 def test_an_outcome_has_a_colour_on_a_terminal_that_wants_it(cli: Cli) -> None:

@@ -39,6 +39,7 @@ def test_a_time_means_what_people_mean() -> None:
         ("today", utc(2026, 7, 14, 22)),
         ("Yesterday", utc(2026, 7, 13, 22)),
         ("30s", utc(2026, 7, 15, 7, 29, 45)),
+        ("1.5h", utc(2026, 7, 15, 6, 0, 15)),
         ("2h", utc(2026, 7, 15, 5, 30, 15)),
         (" 3 d ", utc(2026, 7, 12, 7, 30, 15)),
         ("1w", utc(2026, 7, 8, 7, 30, 15)),
@@ -63,14 +64,16 @@ def test_a_day_on_which_the_clock_moved_begins_at_its_own_midnight() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "2 fortnights", "h", "-2h", "1.5h", "2026-13-01", "12:00", "99999999999s"]
+    "text", ["", "soon", "2 fortnights", "h", "-2h", "1.2.5h", "2026-13-01", "12:00"]
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"Invalid|time|isoformat|month"):
+    with pytest.raises(ValueError, match=r"Invalid|amount|month"):
         parse_moment(text, NOW)
 
 
-@pytest.mark.parametrize("text", ["999999999w", "0001-01-01", "9999-12-31T23:59:59-12:00"])
+@pytest.mark.parametrize(
+    "text", ["999999999w", "99999999999s", "0001-01-01", "9999-12-31T23:59:59-12:00"]
+)
 def test_a_time_beyond_the_calendar_is_refused(text: str) -> None:
     with pytest.raises((OverflowError, ValueError)):
         parse_moment(text, NOW)

@@ -43,12 +43,12 @@ def test_every_command_is_in_one_group_and_has_a_module() -> None:
     assert own == modules - {"relocate"}
 
 
-def test_every_help_text_ends_with_two_to_four_examples(nowhere: Cli) -> None:
+def test_every_help_text_ends_with_one_to_four_examples(nowhere: Cli) -> None:
     for path in ("tooltrail", *(path for path, _, _ in commands())):
         text = nowhere.ok(*path.split()[1:], "--help").text.partition("  Examples:\n")[2]
         shown = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
         assert set(shown) <= set(EXAMPLES), path
-        assert 2 <= len(shown) <= 4, path
+        assert 1 <= len(shown) <= 4, path
 
 
 def test_every_example_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

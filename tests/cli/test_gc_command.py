@@ -10,8 +10,6 @@ import pytest
 from tests.support.cli import HANG_S, Cli, kill_group, on_a_terminal
 from tests.support.keeping import accounts, folder_digests, ingested, make_older, publish, scatter
 
-from tooltrail.cli._times import lasting, parse_duration
-
 BIG = b"a line of a long output\n" * 5_000
 STRAY = b"nobody refers to it\n" * 5_000
 POLL_S = 0.001
@@ -80,19 +78,6 @@ def test_the_grace_decides_what_is_young(cli: Cli, root: Path) -> None:
     for grace, young in (("26h", 1), ("1d", 0), ("25 H", 0), ("0s", 0)):
         (record,) = cli.ok("gc", "--grace", grace, "--json").records
         assert (record["young_count"], record["unreferenced_count"]) == (young, 1 - young)
-
-
-def test_a_duration_is_shown_in_the_largest_unit_that_is_exact() -> None:
-    for text, shown in (
-        ("24h", "1d"),
-        ("90m", "90m"),
-        ("7d", "1w"),
-        ("0w", "0s"),
-        ("36500d", "36500d"),
-        ("61s", "61s"),
-    ):
-        assert lasting(parse_duration(text)) == shown
-        assert parse_duration(shown) == parse_duration(text)
 
 
 def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:

@@ -122,12 +122,11 @@ def test_the_index_can_be_switched_off_and_made_again(recorded: Cli) -> None:
         run_command(session, b"another needle\n")
     assert "off" in recorded.ok("status").text
     assert recorded.ok("verify").code == 0
-    for option in ("--on", "--rebuild", "--on"):
-        (after,) = recorded.ok("db", "index", option, "--json").records
-        assert (after["is_on"], after["waiting_count"]) == (True, 0)
-        assert len(recorded.ok("search", "needle", "--json").records) == 4
+    (after,) = recorded.ok("db", "index", "--rebuild", "--json").records
+    assert (after["is_on"], after["waiting_count"]) == (True, 0)
+    assert len(recorded.ok("search", "needle", "--json").records) == 4
     recorded.ok("db", "index", "--off")
-    screen = on_a_terminal(recorded, "db", "index", "--on", columns=80)
+    screen = on_a_terminal(recorded, "db", "index", "--rebuild", columns=80)
     assert screen.count("indexing  ░") == 1
     assert recorded.ok("db", "check").message == "no problem found\n"
     assert "facts" in next(one for one in recorded.ok("status").lines if one.startswith("index"))
@@ -259,7 +258,7 @@ def test_an_empty_pattern_is_wrong_usage(recorded: Cli) -> None:
     ],
 )
 def test_a_damaged_index_is_damage_with_a_way_out(recorded: Cli, damage: str) -> None:
-    recorded.ok("db", "index", "--on")
+    recorded.ok("db", "index", "--rebuild")
     with sqlite3.connect(recorded.database) as raw:
         raw.execute(damage)
     checked = recorded.run("db", "check")
@@ -271,16 +270,3 @@ def test_a_damaged_index_is_damage_with_a_way_out(recorded: Cli, damage: str) ->
     recorded.ok("db", "index", "--rebuild")
     assert recorded.ok("db", "check").lines == []
     assert recorded.ok("search", "E0433").lines
-
-
-def test_an_index_that_cannot_be_filled_says_why(recorded: Cli) -> None:
-    with recorded.open() as store, store.database.write() as connection:
-        connection.execute("UPDATE search_cursors SET n = 0")
-        connection.execute(
-            "CREATE TRIGGER full BEFORE UPDATE ON search_cursors BEGIN"
-            " SELECT RAISE(ABORT, 'no room'); END"
-        )
-    ended = recorded.run("db", "index", "--on")
-    assert ended.code != 0
-    assert "no room" in ended.message
-    assert recorded.ok("search", "E0433").lines  # a search reads what the index does not have

@@ -60,7 +60,7 @@ def record_story(cli: Cli) -> None:
     folder = Path(cli.database).parent / "projects"
     write_story(folder)
     cli.ok("import", str(folder))
-    cli.ok("db", "index", "--on")
+    cli.ok("db", "index", "--rebuild")
 
 
 def write_story(folder: Path) -> None:

@@ -232,12 +232,8 @@ def _laid_out(text: str) -> str:
     """A JSON document with a line for each value, and for each line of a long text."""
     with suppress(ValueError, RecursionError):
         json.loads(text)
-        return _ESCAPE.sub(_broken, indent_json(text))
+        return _ESCAPE.sub(lambda one: one[0] + "\n" * (one[1] == "n"), indent_json(text))
     return text
-
-
-def _broken(escape: re.Match[str]) -> str:
-    return f"{escape[0]}\n" if escape[1] == "n" else escape[0]
 
 
 def _headline(detail: InvocationDetail) -> str:

@@ -3,8 +3,8 @@
 import os
 import re
 import signal
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from typing import Final
 
 import click
@@ -23,7 +23,7 @@ from tooltrail.store.read.values import SOURCES, distinct_values, recent_names
 
 _MOST: Final = 100
 _MOST_SHOWN: Final = 80
-_SECONDS: Final = 2.0
+_MOST_SECONDS: Final = 2
 
 _DIGITS: Final = re.compile("[0-9a-f]{1,64}")
 _PLAIN: Final = re.compile(r"[\w@][\w@%+=:,./#-]*")
@@ -34,24 +34,16 @@ def complete(kind: str, beginning: str, context: click.Context) -> list[Completi
     """The names of a kind that begin with a text, the newest first; none after an error."""
     if kind == "files":
         return [CompletionItem(beginning, type="file")]
-    with suppress(Exception), _time_limit():
+    # The shell waits: a database that does not answer ends the program.
+    signal.signal(signal.SIGALRM, _end)
+    signal.alarm(_MOST_SECONDS)
+    with suppress(Exception):
         return [
             CompletionItem(name, help=printable(about)[:_MOST_SHOWN] or None)
             for name, about in _names(kind, beginning, context)
             if name.startswith(beginning) and _PLAIN.fullmatch(name)
         ][:_MOST]
     return []
-
-
-@contextmanager
-def _time_limit() -> Generator[None]:
-    """End the program if the database does not answer, since the shell waits."""
-    signal.signal(signal.SIGALRM, _end)
-    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _end(*_: object) -> None:

@@ -7,6 +7,7 @@ and the end of the stream are searched in its text.
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -167,11 +168,9 @@ def _found_in(detail: InvocationDetail, content: Content) -> tuple[int, int] | N
 
 def _longest(beginning: bytes, text: bytes, size: int) -> int:
     """The size of the longest beginning that stands in a text; 0 if it may do so by chance."""
-    low, high = 0, len(beginning)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if beginning[:middle] in text else (low, middle - 1)
-    return low if low >= min(_LEAST_FOUND, size) else 0
+    ends = range(1, len(beginning) + 1)
+    found = bisect_left(ends, True, key=lambda end: beginning[:end] not in text)
+    return found if found >= min(_LEAST_FOUND, size) else 0
 
 
 def _split(

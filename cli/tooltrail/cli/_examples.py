@@ -24,13 +24,11 @@ tooltrail agents run agent.yml --root src --allow-writes --task - < task.txt
 tooltrail agents stats --since 7d
 tooltrail agents stats --agent reviewer --csv
 tooltrail agents ls --agent reviewer
-tooltrail agents ls --json
 tooltrail agents diff old/agent.yml new/agent.yml
 tooltrail agents diff --stored old/agent.yml new/agent.yml
 tooltrail artifact ls --invocation @last
 tooltrail artifact ls --session nightly-build --fields path,size --csv
 tooltrail artifact stat sha256:5ff0
-tooltrail artifact stat sha256:5ff0 --json
 tooltrail artifact verify
 tooltrail artifact verify sha256:5ff0
 tooltrail artifact relocate /mnt/archive/artifacts
@@ -44,13 +42,9 @@ tooltrail completion fish > ~/.config/fish/completions/tooltrail.fish
 tooltrail coverage ~/.claude/projects
 tooltrail coverage --json session.jsonl
 tooltrail db current
-tooltrail db current --json
 tooltrail db upgrade
-tooltrail db upgrade --db trail.db
 tooltrail db check
-tooltrail db check --json
 tooltrail db backup backup.db
-tooltrail db backup --json backup.db
 tooltrail db index
 tooltrail db index --rebuild
 tooltrail diff 5d9aa8a6 @last
@@ -76,10 +70,8 @@ tooltrail hook status
 tooltrail hook status codex
 tooltrail import
 tooltrail import --since 2d ~/.claude/projects
-tooltrail import --dry-run session.jsonl
 tooltrail import --follow
 tooltrail init
-tooltrail init --db trail.db
 tooltrail init --db postgresql://me@server/trail --artifacts s3://bucket
 tooltrail log --failed --since yesterday
 tooltrail log --tool Bash --exit-code "!=0" -n 0
@@ -90,11 +82,8 @@ codex mcp add tooltrail -- tooltrail mcp
 tooltrail mcp-proxy --server-name git -- uvx mcp-server-git
 tooltrail mcp-proxy --url https://mcp.example.com --header "X-Key:$KEY"
 tooltrail redact --scan
-tooltrail redact --scan --json
 tooltrail repair
-tooltrail repair --json
 tooltrail retries --since 7d
-tooltrail retries --tool Bash --json
 tooltrail search "no such file" --failed
 tooltrail search E0433 --tool Bash --since 2d
 tooltrail search --path src/parser.py
@@ -104,7 +93,6 @@ export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
 tooltrail session close
 tooltrail session close nightly-build
 tooltrail session ls
-tooltrail session ls -n 0 --csv --fields id,agent,title
 tooltrail session ls --tool Bash --failed
 tooltrail show @last:Bash
 tooltrail show 5d9aa8a6 --surface receipt
@@ -115,11 +103,9 @@ tooltrail stats --by tool,day --since 7d
 tooltrail stats --tool Bash --by day --surfaces
 tooltrail stats --sort p95 -n 10
 tooltrail status
-tooltrail status --json
 tooltrail tail -n 100 @running
 tooltrail tail -f @running:Bash
 tooltrail tools ls --session @last
-tooltrail tools ls --tool Bash --json
 tooltrail tools export --format anthropic --session @last
 tooltrail tools export --format mcp --tool Bash --strict
 tooltrail transcript

@@ -15,7 +15,7 @@ from tooltrail.cli._times import MOMENT, SIGNAL, Parsed
 from tooltrail.store.filters import FAILED, OUTCOMES, STATES
 
 if TYPE_CHECKING:
-    from uuid import UUID
+    from tooltrail.store.expressions import Expression
 
 
 def _exit_code(text: str) -> tuple[int, bool]:
@@ -26,57 +26,40 @@ def _exit_code(text: str) -> tuple[int, bool]:
     return number, text.startswith("!=")
 
 
-def _parse_conditions(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> Any:
-    """The expressions of `--where`; a mistake is a usage error that shows its place."""
-    if not texts:
-        return ()
+def _condition(text: str) -> Expression:
+    """The condition in a text; the message of a `ValueError` shows the place of the mistake."""
     from tooltrail.cli._where import parse_where  # noqa: PLC0415  imports a parser library
 
-    try:
-        return tuple(map(parse_where, texts))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+    return parse_where(text)
 
 
 def _many(
-    flag: str, name: str, help_text: str, kind: Any = str, metavar: str = "NAME", **more: Any
+    flag: str, name: str, help_text: str, kind: Any = str, metavar: str = "NAME"
 ) -> Callable[[Any], Any]:
-    more |= {"type": kind, "help": help_text, "metavar": metavar}
-    return click.option(flag, name, multiple=True, **more)
+    return click.option(flag, name, multiple=True, type=kind, help=help_text, metavar=metavar)
 
 
 def filter_options(function: Decorated) -> Decorated:
     """Pass all filter options to the command as one argument `where`, with names resolved."""
 
     @wraps(function)
-    def with_filter(
-        *args: Any,
-        location: Location,
-        session_names: tuple[str, ...],
-        invocation_names: tuple[str, ...],
-        **kwargs: Any,
-    ) -> Any:
+    def with_filter(*args: Any, location: Location, **kwargs: Any) -> Any:
         from tooltrail.store import InvocationFilter  # noqa: PLC0415  not for --help
 
-        sessions: tuple[UUID, ...] = ()
-        invocations: tuple[UUID, ...] = ()
-        others = {name: kwargs.pop(name) for name in _OTHERS}
-        expressions = kwargs.pop("expressions")
-        if session_names or invocation_names or expressions or any(others[name] for name in NOUNS):
+        wanted = {name: kwargs.pop(name) for name in InvocationFilter.__slots__ if name in kwargs}
+        conditions, codes = kwargs.pop("conditions"), kwargs.pop("exit_codes")
+        for name, same in _SHORT.items():
+            wanted["outcomes"] += same if kwargs.pop(name) else ()
+        wanted["exit_statuses"] = tuple(code for code, is_other in codes if not is_other)
+        wanted["not_exit_statuses"] = tuple(code for code, is_other in codes if is_other)
+        if conditions or any(wanted[name] for name in ("sessions", "invocations", *NOUNS)):
             with location.open() as store:
                 reader = store.reader
-                say_unknown(reader, others, expressions)
-                sessions = tuple(reader.session(name).id for name in session_names)
-                invocations = tuple(map(reader.invocation_id, invocation_names))
-                if expressions:
-                    others["expression"] = reader.resolved(expressions)
-        for name, same in _SHORT.items():
-            others["outcomes"] += same if kwargs.pop(name) else ()
-        codes = others.pop("exit_codes")
-        others["exit_statuses"] = tuple(code for code, is_other in codes if not is_other)
-        others["not_exit_statuses"] = tuple(code for code, is_other in codes if is_other)
-        where = InvocationFilter(sessions=sessions, invocations=invocations, **others)
-        return function(*args, location=location, where=where, **kwargs)
+                say_unknown(reader, wanted, conditions)
+                wanted["sessions"] = tuple(reader.session(one).id for one in wanted["sessions"])
+                wanted["invocations"] = tuple(map(reader.invocation_id, wanted["invocations"]))
+                wanted["expression"] = reader.resolved(conditions) if conditions else None
+        return function(*args, location=location, where=InvocationFilter(**wanted), **kwargs)
 
     return stacked(*_OPTIONS)(with_filter)
 
@@ -84,14 +67,9 @@ def filter_options(function: Decorated) -> Decorated:
 _SHORT: Final = {"failed": FAILED, "ok": ("ok",), "timed_out": ("timeout",)}
 """The outcomes that an option is short for."""
 
-_OTHERS: Final = (
-    *("tools", "families", "outcomes", "states", "error_kinds", "agents", "exit_codes", "signals"),
-    *("since", "until", "min_size"),
-)
-
 _OPTIONS = (
-    _many("--session", "session_names", "Invocations of this session: an id, a name, or @last."),
-    _many("--invocation", "invocation_names", "This invocation only."),
+    _many("--session", "sessions", "Invocations of this session: an id, a name, or @last."),
+    _many("--invocation", "invocations", "This invocation only."),
     _many("--tool", "tools", "Invocations of this tool."),
     _many("--family", "families", "Invocations of this family of tools."),
     click.option(
@@ -141,9 +119,9 @@ _OPTIONS = (
     ),
     _many(
         "--where",
-        "expressions",
+        "conditions",
         "Invocations for which a condition is true, such as 'duration > 30s'.",
-        metavar="CONDITION",
-        callback=_parse_conditions,
+        Parsed("condition", _condition),
+        "CONDITION",
     ),
 )

@@ -27,7 +27,7 @@ def print_tail(location: Location, name: str, lines: int, role: str | None, *, f
             with _Following(store, found, lines, role) as following:
                 return following.run(follow=follow)
         (text,), _ = texts_of(store, found, None)
-        copy_blocks(text.tail(lines), sys.stdout.buffer)
+        copy_blocks(text.part(lambda one: one.iter_tail(lines)), sys.stdout.buffer)
         return ExitCode.OK
 
 
@@ -108,6 +108,7 @@ class _Following(ExitStack):
             return  # all bytes are printed; the stream may still wait for an unavailable sink
         if offset is None and self._was_running:
             offset = 0
-        text = stored(self._store, stream)
-        for block in text.tail(self._lines) if offset is None else text.rest(offset):
-            write_block(target_of(stream.role, self._role), block)
+        blocks = stored(self._store, stream).part(
+            lambda one: one.iter_tail(self._lines) if offset is None else one.iter_bytes(offset)
+        )
+        copy_blocks(blocks, target_of(stream.role, self._role))

@@ -1,8 +1,8 @@
 """Compares two contents of any size line by line, in bounded memory.
 
-The common beginning is skipped by blocks. The rest is compared by `difflib` in windows of lines.
-A window grows until enough of its lines are found on the other side. Hunks are yielded as they are
-found: applied to the first content, they give the second.
+`difflib` compares windows of lines. A window grows until enough of its lines are found on the other
+side: the time of a comparison grows faster than its window. Hunks are yielded as they are found:
+applied to the first content, they give the second.
 """
 
 from collections import Counter
@@ -22,8 +22,6 @@ _READ_SIZE = 256 * 1024
 """Bytes that are divided into lines at once: a frame of an artifact."""
 
 _MAX_LINE = 1 << 20
-_SNIFF_BYTES = 8_000
-"""Bytes at the beginning of a content that decide whether the content is binary, as in git."""
 
 CONTEXT = 3
 """Equal lines around a difference."""
@@ -91,7 +89,7 @@ class LineDiff:
     """The differences of two contents.
 
     Attributes:
-        first_difference: offset of the first byte that differs; None until `hunks` has begun.
+        first_difference: offset of the first byte that differs; None before `hunks` has begun.
         notes: sentences about what could not be compared, or not exactly; complete when `hunks`
             has ended.
         error: why a content could not be read to its end; None until `hunks` has ended.
@@ -106,8 +104,8 @@ class LineDiff:
     def hunks(self) -> Iterator[Hunk]:
         """The hunks in order, as they are found."""
         try:
-            self.first_difference, newlines = _common_beginning(*self._sides)
-            yield from self._hunks(self.first_difference, newlines)
+            self.first_difference = _common_beginning(*self._sides)
+            yield from _grouped(self._edits(*map(_lines, self._sides)))
         except _NoLinesError as reason:
             sizes = " and ".join(f"{one.size:,}" for one in self._sides)
             self.notes.append(
@@ -118,15 +116,8 @@ class LineDiff:
             self.error = error
             self.notes.append(f"cannot be compared: {error}")
 
-    def _hunks(self, same: int, newlines: int) -> Iterator[Hunk]:
-        if any(b"\0" in one.part(0, min(_SNIFF_BYTES, one.size)) for one in self._sides):
-            raise _NoLinesError("binary content")
-        start, line = _context_start(self._sides[0], same, newlines)
-        before, after = (_lines(one, start) for one in self._sides)
-        yield from _grouped(self._edits(before, after, line), line)
-
-    def _edits(self, before: Iterator[bytes], after: Iterator[bytes], line: int) -> Iterator[Edit]:
-        a, b, limit = list[bytes](), list[bytes](), _WINDOW
+    def _edits(self, before: Iterator[bytes], after: Iterator[bytes]) -> Iterator[Edit]:
+        a, b, line, limit = list[bytes](), list[bytes](), 1, _WINDOW
         is_end = False
         while not is_end:
             is_end = _fill(a, before, limit) & _fill(b, after, limit)
@@ -193,10 +184,10 @@ def _fill(lines: list[bytes], source: Iterator[bytes], limit: int) -> bool:
     return False
 
 
-def _lines(content: Content, start: int) -> Iterator[bytes]:
-    """The lines from an offset on at which a line begins."""
+def _lines(content: Content) -> Iterator[bytes]:
+    """The lines of a content. A NUL anywhere in a block makes the content binary, as in git."""
     rest = b""
-    for offset in range(start, content.size, _READ_SIZE):
+    for offset in range(0, content.size, _READ_SIZE):
         block = content.part(offset, min(offset + _READ_SIZE, content.size))
         if b"\0" in block:
             raise _NoLinesError("binary content")
@@ -209,33 +200,14 @@ def _lines(content: Content, start: int) -> Iterator[bytes]:
         yield rest
 
 
-def _common_beginning(before: Content, after: Content) -> tuple[int, int]:
-    """The number of bytes, and of newlines among them, with which both contents begin."""
-    offset = newlines = 0
+def _common_beginning(before: Content, after: Content) -> int:
+    """The number of bytes with which both contents begin."""
     most = min(before.size, after.size)
-    while offset < most:
+    for offset in range(0, most, _BLOCK):
         x, y = (one.part(offset, min(offset + _BLOCK, most)) for one in (before, after))
-        same = len(x) if x == y else _equal_count(x, y)
-        offset += same
-        newlines += x.count(b"\n", 0, same)
         if x != y:
-            break
-    return offset, newlines
-
-
-def _context_start(content: Content, same: int, newlines: int) -> tuple[int, int]:
-    """The offset and the number of the first line that is shown before a difference.
-
-    `same` is the offset of the difference, and `newlines` the number of newlines before it.
-    """
-    start = max(0, same - _MAX_LINE)
-    first, *lines = content.part(start, same).rsplit(b"\n", CONTEXT + 1)
-    if start == 0 and len(lines) <= CONTEXT:
-        lines.insert(0, first)
-    if not lines:
-        raise _NoLinesError(f"a line is longer than {_MAX_LINE:,} bytes")
-    context = b"\n".join(lines)
-    return same - len(context), newlines - context.count(b"\n") + 1
+            return offset + _equal_count(x, y)
+    return most
 
 
 def _equal_count(x: Sequence[object], y: Sequence[object]) -> int:
@@ -244,9 +216,8 @@ def _equal_count(x: Sequence[object], y: Sequence[object]) -> int:
     return next(unequal, min(len(x), len(y)))
 
 
-def _grouped(edits: Iterator[Edit], line: int) -> Iterator[Hunk]:
-    """Group edits to hunks; `line` is the number of the first line."""
-    before = after = line
+def _grouped(edits: Iterator[Edit]) -> Iterator[Hunk]:
+    before = after = 1
     lines: list[bytes] = []
     quiet = 0  # equal lines at the end of `lines`
     for mark, text in edits:

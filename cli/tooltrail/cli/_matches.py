@@ -1,7 +1,8 @@
 """Prints the lines that `grep` found, like grep or as JSON."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tooltrail.cli._output import copy_blocks, in_blocks, print_array, write
@@ -31,27 +32,25 @@ class Search(NamedTuple):
                 yield role, match
 
 
-def print_lines(search: Search, *, numbers: bool, offsets: bool) -> int:
-    """Print the exact bytes of lines, add a missing last newline, return the number of matches.
+def print_lines(search: Search, *, numbers: bool, offsets: bool) -> bool:
+    """Print the exact bytes of lines, add a missing last newline, and return whether any was found.
 
     With context, `--` stands between lines that are not adjacent.
     """
-    counted = _Counted(search.matches())
-    pieces = _pieces(counted, search, numbers=numbers, offsets=offsets)
-    blocks = in_blocks(pieces, 0 if sys.stdout.isatty() else _BLOCK)
+    pieces = _pieces(search, numbers=numbers, offsets=offsets)
+    first = next(pieces, b"")
+    blocks = in_blocks(chain([first], pieces), 0 if sys.stdout.isatty() else _BLOCK)
     copy_blocks(blocks, sys.stdout.buffer)
-    return counted.found
+    return bool(first)
 
 
-def print_lines_as_json(search: Search) -> int:
-    """Print each line when found, as one JSON array (`print_array`); return the match count."""
-    counted = _Counted(search.matches())
-    print_array(_record(role, match) for role, match in counted)
-    return counted.found
+def print_lines_as_json(search: Search) -> bool:
+    """Print each line when found, as one JSON array (`print_array`); return whether any was."""
+    return bool(print_array(_record(role, match) for role, match in search.matches()))
 
 
-def print_counts(search: Search, *, as_json: bool) -> int:
-    """Print the number of matching lines of each stream, and return their sum."""
+def print_counts(search: Search, *, as_json: bool) -> bool:
+    """Print the number of matching lines of each stream, and return whether there are any."""
     counts = {
         role: reader.count_matches(search.pattern, **search.options)
         for role, reader in search.texts.items()
@@ -61,27 +60,12 @@ def print_counts(search: Search, *, as_json: bool) -> int:
     else:
         many = len(counts) > 1
         write("".join(f"{f'{role}:' if many else ''}{count}\n" for role, count in counts.items()))
-    return sum(counts.values())
+    return any(counts.values())
 
 
-class _Counted:
-    """An iterable of matches that counts the matches, without lines of context."""
-
-    def __init__(self, matches: "Iterable[tuple[str, Match]]") -> None:
-        self._matches = matches
-        self.found = 0
-
-    def __iter__(self) -> "Iterator[tuple[str, Match]]":
-        for role, match in self._matches:
-            self.found += not match.is_context
-            yield role, match
-
-
-def _pieces(
-    matches: "Iterable[tuple[str, Match]]", search: Search, *, numbers: bool, offsets: bool
-) -> Iterator[bytes]:
+def _pieces(search: Search, *, numbers: bool, offsets: bool) -> Iterator[bytes]:
     last: tuple[str, int] | None = None
-    for role, match in matches:
+    for role, match in search.matches():
         if search.before + search.after and last not in (None, (role, match.line_number)):
             yield b"--\n"
         last = (role, match.line_number + 1)

@@ -1,9 +1,7 @@
 """Ranges of bytes or lines on the command line: `A:B`, `A:`, `:B`, `A`."""
 
 import re
-from typing import Any, NamedTuple
-
-import click
+from typing import NamedTuple
 
 from tooltrail.cli._times import Parsed
 
@@ -40,11 +38,12 @@ def range_type(lowest: int, *, is_inclusive: bool) -> Parsed:
     return Parsed("range", read)
 
 
-class LineCount(click.IntRange):
-    """A number of lines. Refuses `+N`, which means "from line N" in tail(1)."""
+def _line_count(text: str) -> int:
+    """The number of lines. `+N` means "from line N" in tail(1)."""
+    if not text.isdecimal():
+        raise ValueError(f"{text!r} is not a line count; see cat --lines for a range")
+    return int(text)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Parse a number, or fail with a usage error."""
-        if str(value).startswith("+"):
-            self.fail(f"{value!r} is not a line count; see cat --lines for a range", param, ctx)
-        return int(super().convert(value, param, ctx))
+
+LINE_COUNT = Parsed("lines", _line_count)
+"""A number of lines."""

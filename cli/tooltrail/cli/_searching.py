@@ -27,7 +27,8 @@ from tooltrail.cli._times import shown_in_list
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
-from tooltrail.store.search.index import has_index, what_is_behind
+from tooltrail.store.search.filling import fill_index
+from tooltrail.store.search.index import has_index
 from tooltrail.store.search.queries import (
     MOST_CHARS,
     LineQuery,
@@ -58,7 +59,7 @@ _MANY = 64
 _MOST_REASONS = 5
 _MOST_PLACES = 3
 _LINES_AROUND = 5
-_INDENT = 4
+_INDENT = " " * 4
 
 
 def make_query(
@@ -138,16 +139,10 @@ def _total(store: Store, where: InvocationFilter) -> int:
 
 def _has_index(store: Store) -> bool:
     """Whether the words can be found; fills the index first if many facts wait."""
+    with suppress(TooltrailError):  # a search reads what the index does not have
+        fill_index(store.database, lambda: store.archive, least=_MANY)
     with store.database.read() as connection:
-        if not has_index(connection):
-            return False
-        is_behind = any(one.end - one.first >= _MANY for one in what_is_behind(connection))
-    if is_behind:
-        from tooltrail.store.search.filling import fill_index  # noqa: PLC0415  mostly not needed
-
-        with suppress(TooltrailError):  # a search reads what the index does not have
-            fill_index(store.database, lambda: store.archive, least=_MANY)
-    return True
+        return has_index(connection)
 
 
 def _page(search: Search, count: int, *, rank: bool) -> Iterator[Hit]:
@@ -164,11 +159,14 @@ def _relevance(hit: Hit) -> int:
 
 
 def _print(hits: Iterable[Hit], output: Listing) -> None:
+    def of_first(name: str) -> Callable[[Hit], object]:
+        return lambda hit: getattr(hit.places[0], name)
+
     named = named_store()
     members: dict[str, Callable[[Hit], object]] = {
         **attributes("kind", "id", "session_id", "seq", "at", "name", "outcome", "title"),
-        **{name: _of_first(name) for name in ("line", "offset", "text", "before", "after")},
-        "artifact_path": _of_first("path"),
+        **{name: of_first(name) for name in ("line", "offset", "text", "before", "after")},
+        "artifact_path": of_first("path"),
         "place": lambda hit: hit.places[0].name,
         "places": lambda hit: [place.name for place in hit.places],
         "command": lambda hit: shlex.join(command_of(hit, hit.places[0], named)),
@@ -181,30 +179,29 @@ def _print(hits: Iterable[Hit], output: Listing) -> None:
         write(("\n" if number else "") + "".join(_block(hit, named)))
 
 
-def _of_first(name: str) -> Callable[[Hit], object]:
-    return lambda hit: getattr(hit.places[0], name)
-
-
 def _block(hit: Hit, named: Sequence[str]) -> Iterator[str]:
     """The lines of a hit: the call, its places, and the commands that open them."""
-    outcome = coloured(printable(hit.outcome), colour_of_outcome(hit.outcome))
-    ids, at = short_id(hit.id), shown_in_list(hit.at)
-    parts = [f"{ids}  {at}  {printable(hit.name)}", *([outcome] if outcome else [])]
-    room = _room() - len(f"{ids}  {at}  {hit.name}  {hit.outcome}") - 2
-    yield "  ".join([*parts, printable(hit.title)[: max(room, 0)]]).rstrip() + "\n"
-    seen = set[str]()
-    for place in hit.places:
-        # The receipt mostly repeats the output.
-        if place.text.strip() in seen or len(seen) == _MOST_PLACES:
-            continue
-        seen.add(place.text.strip())
+    # The columns of the terminal; without one, what a place keeps of a line.
+    columns = terminal_columns() if sys.stdout.isatty() else MOST_CHARS + len(_INDENT)
+    about = [short_id(hit.id), shown_in_list(hit.at), printable(hit.name)]
+    if hit.outcome:
+        about.append(printable(hit.outcome))
+    room = max(columns - len("  ".join(about)) - 2, 0)
+    if hit.outcome:
+        about[-1] = coloured(about[-1], colour_of_outcome(hit.outcome))
+    yield "  ".join([*about, printable(hit.title)[:room]]).rstrip() + "\n"
+    # The receipt mostly repeats the output.
+    places = {place.text.strip(): place for place in reversed(hit.places)}
+    for place in [one for one in hit.places if places[one.text.strip()] is one][:_MOST_PLACES]:
         where = f"  {printable(place.name)}, line {place.line:,}, byte {place.offset:,}:"
         command = printable(shlex.join(command_of(hit, place, named)))
-        gap = "  " if len(where) + 2 + len(command) <= _room() else "\n" + " " * _INDENT
+        gap = "  " if len(where) + 2 + len(command) <= columns else f"\n{_INDENT}"
         yield f"{where}{gap}{command}\n"
-        yield from (f"    {_cut(line)}\n" for line in place.before)
-        yield f"    {_marked(place)}\n"
-        yield from (f"    {_cut(line)}\n" for line in place.after)
+        room = columns - len(_INDENT)
+        before, after = (
+            [printable(one[:room]) for one in some] for some in (place.before, place.after)
+        )
+        yield from (f"{_INDENT}{line}\n" for line in (*before, _marked(place, room), *after))
 
 
 def command_of(hit: Hit, place: Place, named: Sequence[str]) -> list[str]:
@@ -219,10 +216,9 @@ def command_of(hit: Hit, place: Place, named: Sequence[str]) -> list[str]:
     return ["tooltrail", "show", *named, short_id(hit.id), *surface]
 
 
-def _marked(place: Place) -> str:
-    """The line of a place with the match in colour, cut around the match on a terminal."""
+def _marked(place: Place, room: int) -> str:
+    """The line of a place with the match in colour, cut around the match."""
     text, start = place.text, place.start
-    room = _room() - _INDENT
     if len(text) > room:
         first = max(0, min(start - room // 3, len(text) - room))
         text, start = text[first : first + room], start - first
@@ -232,18 +228,11 @@ def _marked(place: Place) -> str:
     return printable(before) + match + printable(after)
 
 
-def _cut(line: str) -> str:
-    return printable(line[: _room() - _INDENT])
-
-
-def _room() -> int:
-    """The columns of the terminal; without one, what a place keeps of a line."""
-    return terminal_columns() if sys.stdout.isatty() else MOST_CHARS + _INDENT
-
-
 def _report(store: Store, search: Search) -> int:
     """Say what was not searched, and return the exit code."""
-    if isinstance(search.query, WordQuery) and _has_long_streams(store):
+    with store.database.read() as connection:
+        longer = connection.query("SELECT 1 FROM artifacts WHERE size > ? LIMIT 1", (WHOLE_BYTES,))
+    if longer and isinstance(search.query, WordQuery):
         whole = WHOLE_BYTES // 1024
         say(f"only the ends of streams above {whole} KiB were searched; --literal searches all")
     for reason in search.unread[:_MOST_REASONS]:
@@ -256,9 +245,3 @@ def _report(store: Store, search: Search) -> int:
         say("nothing found")
         return ExitCode.NOT_FOUND
     return ExitCode.OK
-
-
-def _has_long_streams(store: Store) -> bool:
-    with store.database.read() as connection:
-        query = "SELECT 1 FROM artifacts WHERE size > ? LIMIT 1"
-        return bool(connection.query(query, (WHOLE_BYTES,)))

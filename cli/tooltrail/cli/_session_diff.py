@@ -4,7 +4,7 @@ Of a call, only the facts to print and digests of its members are kept.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -44,8 +44,9 @@ def print_session_diff(
     reader: Reader, before: SessionView, after: SessionView, *, brief: bool, as_json: bool
 ) -> ExitCode:
     """Print the aligned calls of two sessions; return the exit code."""
-    sides = ([_Call.of(one) for one in calls_of(reader, side.id)] for side in (before, after))
-    records = [_record(*pair) for pair in _pairs(*sides)]
+    a, b = ([_Call.of(one) for one in calls_of(reader, side.id)] for side in (before, after))
+    blocks = matching_blocks([one.identity for one in a], [one.identity for one in b], is_end=True)
+    records = [_record(*pair) for pair in aligned(a, b, [*blocks, (len(a), len(b), 0)])]
     counts = Counter(str(one["result"]) for one in records)
     different = counts.keys() & _DIFFERENT.keys()
     code = ExitCode.of_damage(is_damaged=different, is_incomplete="unknown" in counts)
@@ -59,14 +60,6 @@ def print_session_diff(
     found = ", ".join(f"{counts[one]:,} {one}" for one in ("same", *_MARKS) if counts[one])
     write(f"{'calls' if code else 'identical'}: {found or 'none'}\n")
     return code
-
-
-def _pairs(
-    before: Sequence[_Call], after: Sequence[_Call]
-) -> Iterator[tuple[_Call | None, _Call | None]]:
-    identities = ([one.identity for one in side] for side in (before, after))
-    blocks = matching_blocks(*identities, is_end=True)
-    return aligned(before, after, [*blocks, (len(before), len(after), 0)])
 
 
 def _record(before: _Call | None, after: _Call | None) -> Mapping[str, Any]:

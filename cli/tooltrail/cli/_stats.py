@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import date, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from tooltrail.cli._output import Members, attributes, duration_of, size_of, terminal_columns
+from tooltrail.cli._output import Members, attributes, duration_of, size_of
 from tooltrail.cli._tables import PLAIN, RED, Colours, print_table
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.ids import short_id
@@ -48,22 +48,21 @@ _CELL: Final = 28
 """Widest cell for which columns are removed; a wider one is cut."""
 
 _BAR, _TREND = "", f"LAST {_TREND_DAYS} DAYS"
-_LEAST: Final = (_TREND, "P99", "LOST", _BAR, "P95", "TOTAL", "P50", "SHOWN", "PRODUCED")
+_SPARE: Final = (_TREND, "P99", "LOST", _BAR, "P95", "TOTAL", "P50", "SHOWN", "PRODUCED")
 """The columns that a narrow terminal does without, in this order."""
 
 _EIGHTHS, _LEVELS = "▏▎▍▌▋▊▉█", "▁▂▃▄▅▆▇█"
 
 
-def _in_group(name: str, one: CallStatistics) -> object:
-    return one.group[name]
-
-
 def members_of(by: Sequence[str]) -> Members:
     """The JSON fields of the numbers of a group."""
-    groups = {name: partial(_in_group, name) for name in by}
-    counts = ("call_count", "failed_count", "outcomes", "p50_ms", "p95_ms", "p99_ms", "total_ms")
-    sizes = ("produced_bytes", "lost_bytes", *ON_DEMAND, "damaged_count")
-    return {**groups, **attributes(*counts, *sizes)}
+    from tooltrail.store import CallStatistics  # noqa: PLC0415  not for --help
+
+    def of_group(name: str) -> Callable[[Any], object]:
+        return lambda one: one.group[name]
+
+    numbers = [one.name for one in fields(CallStatistics) if one.name != "group"]
+    return {**{name: of_group(name) for name in by}, **attributes(*numbers)}
 
 
 def in_order(
@@ -101,23 +100,10 @@ def print_statistics(
             table[_BAR] = [_bar(one, most) for one in values]
     if trends := _trends(daily, by):
         table[_TREND] = [trends[(*one.group.values(),)] for one in found]
-    if sys.stdout.isatty():
-        _narrow(table)
     right = [name.upper() for name in COLUMNS]
     colours: Colours = {"FAILED": lambda cell: PLAIN if cell == "0" else RED}
-    print_table([*table], zip(*table.values(), strict=True), right=right, colours=colours)
-
-
-def _narrow(table: dict[str, list[str]]) -> None:
-    """Remove columns until the table fits the terminal; long names are cut before that."""
-    room = terminal_columns()
-    for name in _LEAST:
-        widths = (
-            min(max(map(len, [header, *cells])), _CELL) + 2 for header, cells in table.items()
-        )
-        if sum(widths) - 2 <= room:
-            return
-        table.pop(name, None)
+    rows = zip(*table.values(), strict=True)
+    print_table([*table], rows, right=right, colours=colours, spare=_SPARE, least=_CELL)
 
 
 def _name(value: object) -> str:

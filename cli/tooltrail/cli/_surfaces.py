@@ -5,17 +5,19 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from tooltrail.artifacts import FRAME_SIZE
-from tooltrail.cli._output import counted, duration_of, printable, short_digest, size_of
+from tooltrail.cli._output import (
+    counted,
+    duration_of,
+    on_terminal,
+    printable,
+    short_digest,
+    size_of,
+)
 from tooltrail.cli._tables import BOLD, colour_of_outcome, coloured
 from tooltrail.cli._times import shown
-from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.ids import short_id
-from tooltrail.store import InvocationDetail, Reader, StreamView
+from tooltrail.store import InvocationDetail
 from tooltrail.store.read.environments import members_of
-
-_EXCERPT = 4_000
-"""Bytes of a stream that the overview quotes. `show --stream` prints all of them."""
 
 
 class _Styled(str):
@@ -45,18 +47,18 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
     }
 
 
-def describe(detail: InvocationDetail, reader: Reader) -> str:
+def describe(detail: InvocationDetail) -> str:
     """The overview that `show` prints: what the model saw, what was cut, and where the rest is.
 
-    Control characters of the output are replaced.
+    Reads no stream. Control characters of the output are replaced.
     """
     return "".join(
-        f"{_visible(line)}\n"
+        f"{line if isinstance(line, _Styled) else on_terminal(line)}\n"
         for part in (
             _facts(detail),
             _receipt(detail),
             _omissions(detail),
-            _complete(detail, reader),
+            _complete(detail),
             _canonical(detail),
         )
         for line in part
@@ -111,7 +113,7 @@ def _exit_of(detail: InvocationDetail) -> str:
     return f", exit status {summary.exit_status}" if known else ""
 
 
-def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
+def _complete(detail: InvocationDetail) -> Iterator[str]:
     yield from _title("complete output", size_of(detail.summary.output_size))
     name = short_id(detail.summary.id)
     if detail.complete_json is None:
@@ -127,43 +129,8 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
             yield f"  could not be stored at once: {stream.pending_reason}"
         if stream.loss_reason is not None:
             yield f"  {stream.produced_size - stream.size:,} bytes lost: {stream.loss_reason}"
-        if stream.role == "order" or not stream.size:
-            continue
-        if detail.receipt is None:
-            yield from _excerpt(stream, reader, name)
-        else:
+        if stream.role != "order" and stream.size:
             yield f"  tooltrail cat --stream {stream.role} {name}"
-
-
-def damage_of(detail: InvocationDetail, reader: Reader) -> DamageError | None:
-    """The first damage that prevents the overview from quoting a stream."""
-    for stream in detail.streams:
-        try:
-            _beginning(stream, reader)
-        except DamageError as error:
-            return error
-        except UnavailableError:
-            continue  # a stream that is not stored yet is not damaged
-    return None
-
-
-def _beginning(stream: StreamView, reader: Reader) -> bytes:
-    with reader.open_stream(stream) as source:
-        # One byte more than the first frame, so that the checksum at its end is read.
-        return source.read(FRAME_SIZE + 1)[:_EXCERPT]
-
-
-def _excerpt(stream: StreamView, reader: Reader, invocation: str) -> Iterator[str]:
-    try:
-        data = _beginning(stream, reader)
-    except (DamageError, UnavailableError) as error:
-        yield f"  (cannot be read: {error})"
-        return
-    for line in data.decode("utf-8", "backslashreplace").splitlines():
-        yield f"  {line}"
-    rest = stream.size - len(data)
-    if rest:
-        yield f"  … {rest:,} further bytes: tooltrail cat --stream {stream.role} {invocation}"
 
 
 def _canonical(detail: InvocationDetail) -> Iterator[str]:
@@ -202,12 +169,6 @@ def _omissions(detail: InvocationDetail) -> Iterator[str]:
             f"{cut.stage}: {cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit} "
             f"({missing:,} left out): {cut.reason}"
         )
-
-
-def _visible(line: str) -> str:
-    if isinstance(line, _Styled):
-        return line
-    return "\t".join(map(printable, line.split("\t")))
 
 
 def _title(name: str, note: str) -> Iterator[str]:

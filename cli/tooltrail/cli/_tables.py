@@ -46,13 +46,14 @@ def print_list(
     *,
     right: Sequence[str] = (),
     colours: Colours = _NO_COLOURS,
+    spare: Sequence[str] = (),
 ) -> None:
     """Print values in the requested style, or as a table that counts damaged rows on stderr."""
     if output.print_records(values, members):
         return
     values = list(values)
     rows = ([cell(one) for cell in columns.values()] for one in values)
-    print_table([*columns], rows, right=right, colours=colours)
+    print_table([*columns], rows, right=right, colours=colours, spare=spare)
     damaged = sum(getattr(one, "damage", None) is not None for one in values)
     if damaged:
         say(f"{counted(damaged, 'row')} with damaged values; `tooltrail verify` names them")
@@ -64,39 +65,53 @@ def print_table(
     *,
     right: Sequence[str] = (),
     colours: Colours = _NO_COLOURS,
+    spare: Sequence[str] = (),
+    least: int = _LEAST,
 ) -> None:
     """Print a table of aligned columns. On a narrow terminal, the widest columns are cut.
 
-    `right` are the names of the columns that are aligned to the right.
+    Args:
+        header: the names of the columns.
+        rows: the cells of each row.
+        right: the columns that are aligned to the right.
+        colours: see `Colours`.
+        spare: the columns to leave out, in this order, until each cell has `least` characters.
+        least: see `spare`.
     """
-    table = [header, *([printable(_cut(cell)) for cell in row] for row in rows)]
-    widths = [max(map(_cells, column)) for column in zip(*table, strict=True)]
+    table = [
+        header,
+        *(
+            [printable(cell[:_MOST_CHARS] + "…" * (len(cell) > _MOST_CHARS)) for cell in row]
+            for row in rows
+        ),
+    ]
+    columns = dict(zip(header, zip(*table, strict=True), strict=True))
+    widths = {name: max(map(_cells, column)) for name, column in columns.items()}
     if sys.stdout.isatty():
-        _fit(widths, terminal_columns() - _GAP * (len(widths) - 1))
+        room = terminal_columns() + _GAP
+        for name in spare:
+            if sum(min(width, least) + _GAP for width in widths.values()) > room:
+                widths.pop(name, None)
+        _fit(widths, room - _GAP * len(widths))
         page_output()
-    gap = " " * _GAP
-    lines = (
-        gap.join(
+    printed = [
+        [
             coloured(
                 _aligned(cell, width, to_right=name in right),
-                colours[name](cell) if name in colours and row is not header else PLAIN,
+                colours[name](cell) if name in colours and number else PLAIN,
             )
-            for cell, width, name in zip(row, widths, header, strict=True)
-        )
-        for row in table
-    )
+            for number, cell in enumerate(columns[name])
+        ]
+        for name, width in widths.items()
+    ]
+    lines = map((" " * _GAP).join, zip(*printed, strict=True))
     write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
-def _cut(cell: str) -> str:
-    return cell if len(cell) <= _MOST_CHARS else f"{cell[:_MOST_CHARS]}…"
-
-
-def _fit(widths: list[int], room: int) -> None:
+def _fit(widths: dict[str, int], room: int) -> None:
     """Make the widest columns narrower until all fit into the room, or have `_LEAST` columns."""
-    while sum(widths) > room and max(widths) > _LEAST:
-        widest = max(range(len(widths)), key=widths.__getitem__)
-        widths[widest] -= 1
+    while sum(widths.values()) > room and max(widths.values()) > _LEAST:
+        widths[max(widths, key=widths.__getitem__)] -= 1
 
 
 def coloured(text: str, colour: int) -> str:

@@ -43,35 +43,27 @@ def find(store: Store, name: str) -> UUID | str:
     """The id of the invocation with a name, or the path of the artifact."""
     if name.startswith(("sha256:", "sha256/")):
         return find_artifact(store, name)
-    invocation, problem = _invocation(store, name)
-    is_path = "/" in name
-    if invocation is not None and not (is_path or _DIGITS.fullmatch(name)):
-        return invocation
+    found: list[UUID | str] = []
+    problem = ""
     try:
-        path = find_artifact(store, name)
-    except (NotFoundError, InvalidRecordError) as error:
-        if invocation is not None:
-            return invocation
-        if isinstance(error, AmbiguousNameError) or (
-            is_path and not isinstance(error, NotFoundError)
-        ):
-            raise
-        sentence = str(problem)  # with the nearest names
-        both = sentence.replace("no invocation is", "no invocation and no artifact is")
-        raise NotFoundError(both) from None
-    if invocation is not None:
-        raise AmbiguousNameError(name, [str(invocation), path])
-    return path
-
-
-def _invocation(store: Store, name: str) -> tuple[UUID | None, NotFoundError | None]:
-    """The invocation with a name, or why there is none."""
-    try:
-        return store.reader.invocation_id(name), None
+        found.append(store.reader.invocation_id(name))
     except (AmbiguousNameError, StoreNotFoundError):
         raise
-    except NotFoundError as error:
-        return None, error
+    except NotFoundError as error:  # with the nearest names
+        problem = str(error).replace("no invocation is", "no invocation and no artifact is")
+    if "/" in name or _DIGITS.fullmatch(name):
+        try:
+            found.append(find_artifact(store, name))
+        except AmbiguousNameError:
+            raise
+        except (NotFoundError, InvalidRecordError) as error:
+            if not (found or isinstance(error, NotFoundError)):
+                raise
+    if not found:
+        raise NotFoundError(problem)
+    if len(found) > 1:
+        raise AmbiguousNameError(name, [*map(str, found)])
+    return found[0]
 
 
 class Text(NamedTuple):
@@ -97,24 +89,14 @@ class Text(NamedTuple):
         with self.open() as blocks, reader_of(blocks) as reader:
             yield reader
 
-    def rest(self, offset: int) -> Iterator[bytes]:
-        """The bytes from an offset on."""
-        with self.reader() as reader:
-            yield from reader.iter_bytes(offset)
-
-    def tail(self, lines: int) -> Iterator[bytes]:
-        """The last lines, after the digest of all was compared."""
+    def part(self, read: Callable[[ArtifactReader], Iterator[bytes]]) -> Iterator[bytes]:
+        """Some of its bytes, after the digest of all was compared."""
         with self.reader() as reader:
             reader.check()
-            yield from reader.iter_tail(lines)
+            yield from read(reader)
 
     def head(self, lines: int) -> Iterator[bytes]:
-        """The first lines. Of an artifact, the digest is compared first."""
-        if self.artifact is not None:
-            reader = self.artifact()
-            reader.check()
-            yield from reader.iter_head(lines)
-            return
+        """The first lines. No more is read of an output that still grows."""
         with self.open() as blocks:
             for block in blocks:
                 if lines <= 0:

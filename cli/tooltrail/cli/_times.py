@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from time import timezone
 from typing import Any
@@ -11,8 +11,11 @@ import click
 
 from tooltrail.cli._output import UTC_TIMES, is_given
 
-_AGO = re.compile(r"(\d{1,9})\s*([smhdw])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE)
+_HOUR, _DAY = 3_600_000, 86_400_000
+DURATIONS = {"ms": 1, "s": 1000, "m": 60_000, "h": _HOUR, "d": _DAY, "w": 7 * _DAY}
+"""The units of a duration, in milliseconds."""
+
 _LONGEST = timedelta(days=36_500)
 
 
@@ -38,6 +41,17 @@ class Parsed(click.ParamType[Any]):
             self.fail(message, param, ctx)
 
 
+def parse_amount(text: str, units: Mapping[str, int]) -> int | float:
+    """Parse a number and its unit, such as `1.5h`; raises `ValueError`."""
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None or found[2].lower() not in units:
+        raise ValueError(f"no amount: {text}")
+    exact = float(found[1]) * units[found[2].lower()]
+    if exact >= 1 << 63:  # no database has such a number
+        raise ValueError(f"no amount: {text}")
+    return int(exact) if exact == int(exact) else exact
+
+
 def parse_duration(text: str) -> timedelta:
     """Parse a duration such as `24h`, at most about 100 years.
 
@@ -45,20 +59,10 @@ def parse_duration(text: str) -> timedelta:
         ValueError: the text is not a duration, or the duration is too long.
         OverflowError: the duration is too long for `timedelta`.
     """
-    match = _AGO.fullmatch(text.strip().lower())
-    if match is None:
-        raise ValueError("not a duration")
-    duration = timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    duration = timedelta(milliseconds=parse_amount(text, DURATIONS))
     if duration > _LONGEST:
         raise ValueError("longer than any age")
     return duration
-
-
-def lasting(duration: timedelta) -> str:
-    """Format a duration in the largest exact unit, as `parse_duration` accepts it."""
-    seconds = int(duration.total_seconds())
-    unit = next(unit for unit in reversed(_SECONDS) if seconds % _SECONDS[unit] == 0)
-    return f"{seconds // _SECONDS[unit]}{unit}" if seconds else "0s"
 
 
 def parse_moment(text: str, now: datetime) -> datetime:
@@ -76,8 +80,8 @@ def parse_moment(text: str, now: datetime) -> datetime:
         moment = midnight
     elif word == "yesterday":
         moment = midnight - timedelta(days=1)
-    elif ago := _AGO.fullmatch(word):
-        moment = now - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
+    elif word.endswith(tuple(DURATIONS)):
+        moment = now - timedelta(milliseconds=parse_amount(word, DURATIONS))
     else:
         moment = datetime.fromisoformat(text.strip())
     # A naive time gets the UTC offset of its own day, which can differ from the one of today.
@@ -101,7 +105,7 @@ def shown_zone() -> tzinfo | None:
 
     Python refuses a local zone that is a day or more from UTC, such as `TZ=XYZ-99`. Then it is UTC.
     """
-    return UTC if is_given(UTC_TIMES) or abs(timezone) >= _SECONDS["d"] else None
+    return UTC if is_given(UTC_TIMES) or abs(timezone) * 1000 >= _DAY else None
 
 
 def shown(moment: datetime | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:

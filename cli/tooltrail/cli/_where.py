@@ -15,11 +15,12 @@ from datetime import datetime
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from tooltrail.cli._output import printable
-from tooltrail.cli._times import SIGNAL, parse_moment, parse_signal
+from tooltrail.cli._times import DURATIONS, SIGNAL, parse_amount, parse_moment, parse_signal
 from tooltrail.store.expressions import (
     COLUMNS,
     DOCUMENTS,
@@ -60,10 +61,8 @@ _A_NAME, _AN_OPERATOR, _A_VALUE, *_ = _EXPECTED
 
 _ALIASES: Final = {"args": "arguments"}
 _STEP: Final = re.compile(r'\.(?:"(?P<quoted>[^"]*)"|(?P<key>[\w-]+))|\[(?P<index>\d+)\]')
-_AMOUNT: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([a-z]*)", re.IGNORECASE)
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
-_DURATIONS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _PREFIXES: Final = "kmgt"
 _SIZES: Final = {
     "": 1,
@@ -124,11 +123,12 @@ def _grammar() -> Any:
 
     some = _parsy.forward_declaration()
     negation = _parsy.forward_declaration()
+    operator = token(_OPERATOR, _AN_OPERATOR).map(attrgetter("text"))
     name, value = token(_NAME, _A_NAME), token(_TEXT, _A_VALUE) | token(_WORD, _A_VALUE)
     values = sign("(", "`(`") >> value.sep_by(sign(",", "a comma"), min=1) << sign(")", "`)`")
     is_not = keyword("not", "`null`").optional()
     comparison = _parsy.alt(
-        _parsy.seq(name, token(_OPERATOR, _AN_OPERATOR), value).combine(_compared),
+        _parsy.seq(name, operator, value).combine(_comparison),
         _parsy.seq(name << keyword("in", _AN_OPERATOR), values).combine(_listed),
         _parsy.seq(name << keyword("is", _AN_OPERATOR), is_not << keyword("null")).combine(
             _missing
@@ -148,10 +148,6 @@ def _joined(
     kind: Callable[[tuple[Expression, ...]], Expression], parts: list[Expression]
 ) -> Expression:
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
-
-
-def _compared(name: _Token, operator: _Token, value: _Token) -> Expression:
-    return _comparison(name, operator.text, value)
 
 
 def _listed(name: _Token, values: list[_Token]) -> Expression:
@@ -228,19 +224,6 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _amount(units: Mapping[str, int]) -> Callable[[str], Value]:
-    def read(text: str) -> Value:
-        found = _AMOUNT.fullmatch(text.replace(" ", ""))
-        if found is None:
-            raise ValueError(text)
-        exact = float(found[1]) * units[found[2].lower()]
-        if exact >= 1 << 63:  # no database has such a number
-            raise ValueError(text)
-        return int(exact) if exact == int(exact) else exact
-
-    return read
-
-
 def _one_of(choices: Mapping[str, Value]) -> tuple[Callable[[str], Value], str]:
     return choices.__getitem__, f"one of {', '.join(choices)}"
 
@@ -260,8 +243,11 @@ _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
     "flag": _one_of({"true": True, "false": False}),
     "integer": (_integer, "an integer"),
     "signal": (parse_signal, SIGNAL.what),
-    "duration": (_amount(_DURATIONS), "a duration such as 200ms, 30s, 5m or 1.5h"),
-    "size": (_amount(_SIZES), "a size such as 512, 10kB, 10MB or 1GiB"),
+    "duration": (
+        partial(parse_amount, units=DURATIONS),
+        "a duration such as 200ms, 30s, 5m or 1.5h",
+    ),
+    "size": (partial(parse_amount, units=_SIZES), "a size such as 512, 10kB, 10MB or 1GiB"),
     "time": (
         lambda text: parse_moment(text, datetime.now().astimezone()),
         "a time: RFC 3339, a date, 2h, 3d, today or yesterday",

@@ -305,17 +305,15 @@ def test_what_the_index_does_not_have_yet_is_found_too(parts: StoreParts) -> Non
 
 
 @pytest.mark.both_engines
-def test_erased_text_is_not_shown_and_its_words_are_removed_from_the_index(
+def test_erased_text_is_not_shown_and_a_new_index_does_not_have_its_words(
     parts: StoreParts,
 ) -> None:
     erased, kept = call(SESSION, stdout=b"topsecret\n", receipt=b"cut"), call(SESSION, 1)
     recorded(parts, erased, kept)
     assert has_word(parts, "topsecret")
-    assert not filling.forget_erased(parts.database, lambda: parts.archive)
     parts.erase_body(b"topsecret\n")
     assert found(parts, "topsecret") == []
-    assert filling.forget_erased(parts.database, lambda: parts.archive)
-    assert not filling.forget_erased(parts.database, lambda: parts.archive)
+    filling.rebuild_index(parts.database, lambda: parts.archive)
     assert not has_word(parts, "topsecret")
     assert found(parts, "cut") == [erased.started.id]
 
@@ -337,6 +335,22 @@ def test_a_damaged_call_is_reported_and_hides_no_other(parts: StoreParts) -> Non
     assert [str(bad.started.id) in reason for reason in one.unread] == [True]
     filling.rebuild_index(parts.database, lambda: parts.archive)
     assert found(parts, "alpha", where=InvocationFilter(tools=("bash",))) == [good.started.id]
+
+
+@pytest.mark.both_engines
+def test_a_lost_text_is_reported_if_it_may_have_the_words(parts: StoreParts) -> None:
+    recorded(parts, call(SESSION, receipt=b"alpha"))
+    parts.alter("DELETE FROM surfaces")
+    assert (len(unread(parts, "alpha")), unread(parts, "other")) == (1, [])
+    filling.rebuild_index(parts.database, lambda: parts.archive)
+    assert len(unread(parts, "alpha")) == len(unread(parts, "other")) == 1
+
+
+def unread(store: StoreParts, word: str) -> list[str]:
+    """What a search for a word could not read."""
+    one = Search(store.reader, lambda: store.archive, WordQuery(phrases_of([word])))
+    list(one.hits())
+    return one.unread
 
 
 def test_a_stream_that_waits_for_its_sink_is_searched_in_the_spool(parts: StoreParts) -> None:
@@ -412,7 +426,6 @@ def test_a_phrase_that_stands_in_a_text_has_its_words_in_the_index(before: str, 
 def test_each_word_of_a_text_is_found_in_its_blocks(texts: list[str]) -> None:
     with closing(sqlite3.connect(":memory:")) as driver:
         connection = Connection(SqliteTarget(Path("x")), driver)
-        connection.run("CREATE TABLE tombstones (key INTEGER)")
         index.make_index(connection)
         index.add_words(connection, index.Behind(1, 0, 1), {5: ["other"], 4: texts})
         for word in {word for text in texts for word in words_of(text)}:

@@ -28,13 +28,12 @@ from tooltrail.cli._output import (
     size_of,
     write,
 )
-from tooltrail.cli._ranges import LineCount, Range, range_type
+from tooltrail.cli._ranges import LINE_COUNT, Range, range_type
 from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
 
 NUMBER = click.IntRange(min=0)
-LINES = LineCount(min=0)
 NAME_HELP = (
     "NAME is an invocation as in `tooltrail show`, or an artifact: a path from `artifact ls`, a "
     "digest, or a unique beginning of a digest."
@@ -133,17 +132,19 @@ def cat(
         if not (part or lines):
             return print_output(store, texts, detail, role)
         for text in texts:
-            with text.reader() as reader:
-                reader.check()
-                blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last)
-                copy_blocks(blocks, target_of(text.role, role))
+            blocks = text.part(
+                lambda one: one.iter_line_bytes(*lines) if lines else one.iter_bytes(first, last)
+            )
+            copy_blocks(blocks, target_of(text.role, role))
         return say_incomplete(store, detail, role)
 
 
 @command.command(epilog=f"{NAME_HELP} {STDERR_HELP}")
 @store_options
 @click.argument("name", metavar="NAME")
-@click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
+@click.option(
+    "-n", "lines", type=LINE_COUNT, default=10, show_default=True, help="Number of lines."
+)
 @stream_option
 @raw_option
 def head(location: Location, name: str, lines: int, role: str | None) -> int:
@@ -160,7 +161,9 @@ def head(location: Location, name: str, lines: int, role: str | None) -> int:
 @command.command(epilog=f"{NAME_HELP} {STDERR_HELP}")
 @store_options
 @click.argument("name", metavar="NAME")
-@click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
+@click.option(
+    "-n", "lines", type=LINE_COUNT, default=10, show_default=True, help="Number of lines."
+)
 @click.option("-f", "follow", is_flag=True, help="Follow the output until the invocation ends.")
 @stream_option
 @raw_option

@@ -140,7 +140,6 @@ def backup(location: Location, as_json: bool, target: str) -> None:
 
 @command.command()
 @store_options
-@click.option("--on", "change", flag_value="on", help="Make the index, or add what it lacks.")
 @click.option("--off", "change", flag_value="off", help="Remove the index.")
 @click.option(
     "--rebuild", "change", flag_value="rebuild", help="Remove the index, and make it again."
@@ -153,15 +152,9 @@ def index(location: Location, change: str | None, as_json: bool) -> None:
     records: it can be removed and rebuilt at any time; `check` finds damage in it. Without an
     index, `search --literal` and `search --regex` still work.
     """
-    from tooltrail.cli._indexing import (
-        fill_with_bar,
-        index_line,
-        index_record,
-        rebuild_with_bar,
-        switch_off,
-    )
+    from tooltrail.cli._indexing import index_line, index_record, rebuild_with_bar, switch_off
 
-    changes = {"on": fill_with_bar, "off": switch_off, "rebuild": rebuild_with_bar}
+    changes = {"off": switch_off, "rebuild": rebuild_with_bar}
     with location.open() as store:
         _ = store.reader  # ingests what waits
         if change is not None:

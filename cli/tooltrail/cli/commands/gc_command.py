@@ -12,7 +12,7 @@ from tooltrail.cli._long_commands import amount_of, interruptible, progress_bar
 from tooltrail.cli._options import json_option, store_options
 from tooltrail.cli._output import print_array, say, size_of
 from tooltrail.cli._tables import print_table
-from tooltrail.cli._times import DURATION, lasting
+from tooltrail.cli._times import DURATION
 
 if TYPE_CHECKING:
     from tooltrail.store import Amount, PruningPlan, PruningReport, Store
@@ -40,20 +40,15 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     objects that were set apart, and files of other programs are never deleted. An artifact root
     that is marked as the root of another store is refused.
 
-    With --yes, the words of erased texts are removed from the index of `tooltrail search`, too.
-
     A run that deleted objects appends a maintenance fact to the journal, even if the run fails.
     The fact contains the number of deleted objects and bytes.
     """
-    from tooltrail.cli._indexing import forget_with_bar
     from tooltrail.store import plan_pruning
 
     with location.open() as store:
         with progress_bar("checking objects") as update:
             plan = plan_pruning(store, grace, on_progress=update)
         report = _prune(store, plan) if yes and plan.total.count else None
-        if yes:
-            forget_with_bar(store)
     if as_json:
         print_array([_record(plan, report, dry_run=not yes)])
     else:
@@ -106,11 +101,10 @@ def _record(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -
 
 def _print_plan(plan: PruningPlan) -> None:
     """Print the objects of the root, and which of them a run with `--yes` deletes."""
-    age = lasting(plan.grace)
     why = {
-        "unreferenced": f"prunable: older than {age}",
-        "unfinished": f"prunable: older than {age}",
-        "young": f"kept: younger than {age}",
+        "unreferenced": "prunable: older than --grace",
+        "unfinished": "prunable: older than --grace",
+        "young": "kept: younger than --grace",
         "referenced": "kept: records refer to them",
         "damaged": "kept: evidence of damage",
         "foreign": "kept: not made by tooltrail",

@@ -83,9 +83,9 @@ def command(
     interrupted, cancelled, running, or unfinished for an imported call without a result. OUTPUT is
     the size of the produced output. If some output was not kept, OUTPUT also shows the kept size.
 
-    With --sort, calls without such a value are left out. CUT is what the model was not shown of the
-    output: what Tooltrail left out, or by how much the output is longer than what another agent
-    showed its model.
+    With --sort, calls without such a value, or with a damaged one, are left out. CUT is what the
+    model was not shown of the output: what Tooltrail left out, or by how much the output is longer
+    than what another agent showed its model.
 
     With -f, the newest invocations come last, followed by one line for each invocation that starts
     or ends. Following stops when every invocation given with --invocation has ended, and every
@@ -125,7 +125,15 @@ def _print(
     views: Iterable[InvocationView], output: Listing, members: Members, columns: Columns
 ) -> None:
     colours = {"OUTCOME": colour_of_outcome}
-    print_list(views, output, members, columns, right=("TIME", "OUTPUT", "CUT"), colours=colours)
+    print_list(
+        views,
+        output,
+        members,
+        columns,
+        right=("TIME", "OUTPUT", "CUT"),
+        colours=colours,
+        spare=("OUTPUT", "TIME", "STARTED", "TOOL"),
+    )
 
 
 def _print_changes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,25 +15,7 @@ if TYPE_CHECKING:
     from tooltrail.store import InvocationFilter
 
 
-class _SearchCommand(click.Command):
-    """Explains how to search for a text that begins with a dash."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; an unknown option may be a text."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            _refuse_option(error)
-
-
-def _refuse_option(error: click.NoSuchOption) -> NoReturn:
-    message = (
-        f"{error.format_message()} To search for this text: tooltrail search -- {error.option_name}"
-    )
-    raise click.UsageError(message, error.ctx) from error
-
-
-@click.command("search", cls=_SearchCommand)
+@click.command("search")
 @store_options
 @click.argument("texts", metavar="[TEXT]...", nargs=-1)
 @click.option("--regex", metavar="RE", help="Find lines that match this regular expression.")
@@ -86,12 +68,13 @@ def command(
 
     --path finds calls whose arguments or changed files name PATH or a file below PATH, and calls
     that ran there. A name may be relative to any folder: a.py and src/a.py may be /repo/src/a.py,
-    lib/a.py is another file. A pattern such as *.py names no file.
+    lib/a.py is another file. A call that used *.py is found by --path '*.py', not by --path a.py.
 
     Filters such as --tool and --failed leave messages out.
 
     A hit says where the text stands, and the command that opens it. Exits with 3 if nothing is
-    found, with 4 if something could not be read.
+    found. Exits with 4 if a text that may be a hit could not be read: with TEXT and --path, a text
+    that is lost counts if it had the words, or if the words that it had are not known.
     """
     from tooltrail.cli._searching import make_query, print_hits
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._failures import code_of, say_error
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, raw_option, store_options, time_option
 from tooltrail.cli._output import (
@@ -23,7 +22,7 @@ from tooltrail.cli._output import (
 from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationDetail, Reader, Rerendering, Store
+    from tooltrail.store import InvocationDetail, Rerendering, Store
 
 SURFACES = ("complete", "canonical", "receipt", "input")
 
@@ -82,22 +81,14 @@ def command(
             return _print_surface(store, detail, surface)
         if rerender:
             return _print_rerendering(store, detail, as_json=as_json)
-        return _print_all(store.reader, detail, as_json=as_json)
-
-
-def _print_all(reader: Reader, detail: InvocationDetail, *, as_json: bool) -> int:
-    from tooltrail.cli._surfaces import as_record, damage_of, describe
+    from tooltrail.cli._surfaces import as_record, describe
 
     if as_json:
         print_array([as_record(detail)])
     else:
         page_output()
-        write(describe(detail, reader))
-    error = damage_of(detail, reader)
-    if error is None:
-        return ExitCode.OK
-    say_error(error)
-    return code_of(error)
+        write(describe(detail))
+    return ExitCode.OK
 
 
 def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool) -> int:

@@ -43,15 +43,15 @@ def command(*, location: Location, output: Listing, query: str | None) -> None:
             print_list(views, output, members, {"VIEW": itemgetter(0), "COLUMN": itemgetter(1)})
             return
         with store.reader.query(query) as (names, rows):
-            _print(_distinct(names), rows, output)
+            _print(_distinct(list(map(printable, names))), rows, output)
 
 
 def _print(names: Sequence[str], rows: Iterator[Sequence[Any]], output: Listing) -> None:
     records = (tuple(map(_plain, row)) for row in rows)
     if output.print_records(records, {name: itemgetter(n) for n, name in enumerate(names)}):
         return
-    header = [printable(name) for name in names]
-    print_table(header, ([_cell(value) for value in row] for row in islice(records, _MOST_ROWS)))
+    cells = (["" if value is None else str(value) for value in row] for row in records)
+    print_table(names, islice(cells, _MOST_ROWS))
     if next(records, None) is not None:
         say(f"only the first {_MOST_ROWS:,} rows; --csv, --json or --ndjson for all")
 
@@ -75,7 +75,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal) and isfinite(value):
         return int(value) if value == int(value) else float(value)
     return str(value) if isinstance(value, float) and not isfinite(value) else value
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)

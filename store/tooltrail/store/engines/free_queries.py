@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
@@ -53,7 +54,7 @@ def read_only_rows(target: Target, query: str) -> Generator[Rows]:
 def _of_sqlite(target: SqliteTarget, query: str) -> Generator[tuple[Any, list[str]]]:
     with closing(sqlite.connect(target.path)) as connection:
         connection.execute("PRAGMA query_only = ON")
-        connection.text_factory = _readable
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         connection.set_progress_handler(int, _STEPS)
         connection.set_authorizer(_allowed)
         try:
@@ -73,10 +74,6 @@ def _of_sqlite(target: SqliteTarget, query: str) -> Generator[tuple[Any, list[st
 def _allowed(action: int, first: str | None, second: str | None, *_: object) -> int:
     is_reading = action in _READING and "load_extension" not in (first, second)
     return int(sqlite3.SQLITE_OK if is_reading else sqlite3.SQLITE_DENY)
-
-
-def _readable(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 @contextmanager
@@ -102,11 +99,8 @@ def _of_server(target: PostgresTarget, query: str) -> Generator[tuple[Any, list[
         except psycopg.Error as error:
             if not (error.sqlstate or "").startswith(_OF_QUERY):
                 raise
-            raise InvalidRecordError(f"the query failed: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+            sentence = str(error).strip().partition("\n")[0]
+            raise InvalidRecordError(f"the query failed: {sentence}") from error
 
 
 def _names(cursor: Any) -> list[str]:

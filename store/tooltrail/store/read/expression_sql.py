@@ -111,14 +111,14 @@ _IS_COMPLETE: Final = " AND (s.receipt IS NOT NULL OR {find}(s.canonical, '{refe
 
 # `- -1` adds one: `rows.Sql` gives `+` another meaning.
 _SQLITE_PART: Final = (
-    "CAST(substr(CAST(place.receipt AS BLOB), json_extract({value}, '{at}[0]') - -1,"
-    " json_extract({value}, '{at}[1]')) AS TEXT)"
+    f"CAST(substr(CAST(receipt AS BLOB), json_extract(value, '$.\"{_REFERENCE}\"[0]') - -1,"
+    f" json_extract(value, '$.\"{_REFERENCE}\"[1]')) AS TEXT)"
 )
 _SERVER_PART: Final = (
-    "CASE WHEN jsonb_path_exists({value}, CAST(? AS jsonpath), '{{}}', true) THEN substring("
-    "convert_to(place.receipt, 'UTF8') FROM"
-    f" CAST({{value}} -> '{_REFERENCE}' -> 0 AS integer) - -1"
-    f" FOR CAST({{value}} -> '{_REFERENCE}' -> 1 AS integer)) END"
+    "CASE WHEN jsonb_path_exists(value, CAST(? AS jsonpath), '{}', true) THEN substring("
+    "convert_to(receipt, 'UTF8') FROM"
+    f" CAST(value -> '{_REFERENCE}' -> 0 AS integer) - -1"
+    f" FOR CAST(value -> '{_REFERENCE}' -> 1 AS integer)) END"
 )
 _IS_REFERENCE: Final = (
     f'strict $."{_REFERENCE}" ? (@[0] >= 0 && @[0] < 2000000000 && @[1] >= 0 && @[1] < 2000000000)'
@@ -188,75 +188,60 @@ def _in_document(one: Comparison) -> Sql:
 
 
 def _for_sqlite(one: Comparison, column: str, path: str) -> Sql:
-    """The condition for SQLite. `place` has the kind and the value of the place."""
-    source = Sql(
-        "(SELECT json_type(document, ?) AS kind, json_extract(document, ?) AS value,"
-        f" document, receipt FROM {_source(_OF_SQLITE, column, 'instr')})",
-        (path, path),
+    source = _source(_OF_SQLITE, column, "instr")
+    place = (
+        f"json_type(document, ?) AS kind, json_extract(document, ?) AS value, receipt FROM {source}"
     )
-    exists = Sql("EXISTS (SELECT 1 FROM ") + source + " AS place"
-    has_parts = column == "canonical"
+    places = Sql(f"SELECT {place}", (path, path))
     if one.operator == "~":
-        texts = "WHEN leaf.type = 'text' THEN leaf.value"
-        if has_parts:
-            part = _SQLITE_PART.format(value="leaf.value", at="$")
-            texts += f" WHEN leaf.type = 'array' AND leaf.key = '{_REFERENCE}' THEN {part}"
-        return exists + Sql(
-            f", json_tree(place.document, ?) AS leaf WHERE instr(CASE {texts} END, ?) > 0)",
-            (path, one.value),
-        )
-    texts = "WHEN 'text' THEN place.value"
-    if has_parts:
-        part = _SQLITE_PART.format(value="place.value", at=f'$."{_REFERENCE}"')
-        texts += f" WHEN 'object' THEN {part}"
+        leaves = f"SELECT type AS kind, value, receipt FROM {source}, json_tree(document, ?)"
+        places = Sql(leaves, (path,))
     contents: dict[type, str] = {
-        str: f"CASE place.kind {texts} END",
-        bool: "CASE place.kind WHEN 'true' THEN 1 WHEN 'false' THEN 0 END",
+        str: "CASE kind WHEN 'text' THEN value WHEN 'object' THEN {} END".format(
+            _SQLITE_PART if column == "canonical" else "NULL"
+        ),
+        bool: "CASE kind WHEN 'true' THEN 1 WHEN 'false' THEN 0 END",
     }
-    number = "CASE WHEN place.kind IN ('integer', 'real') THEN place.value END"
+    number = "CASE WHEN kind IN ('integer', 'real') THEN value END"
     content = Sql(contents.get(type(one.value), number))
-    return exists + " WHERE place.kind <> 'null' AND " + _compared(one, content, one.value) + ")"
+    if one.operator == "~":
+        return _exists(places, Sql("instr(") + content + Sql(", ?) > 0", (one.value,)))
+    return _exists(places, _compared(one, content, one.value))
 
 
 def _for_server(one: Comparison, column: str, path: str) -> Sql:
-    """The condition for PostgreSQL. `place` has the JSON value of the place."""
     # `->` would take a text for a list of one text. A path is silent where it leads nowhere.
-    at = "jsonb_path_query_first(document, CAST(? AS jsonpath), '{}', true)"
-    exists = Sql(
-        f"EXISTS (SELECT 1 FROM (SELECT {at} AS value, receipt"
-        f" FROM {_source(_OF_SERVER, column, 'strpos')} AS held OFFSET 0) AS place",
-        (f"strict {path}", _LONE),
+    at = f"strict {path}.**" if one.operator == "~" else f"strict {path}"
+    places = Sql(
+        "SELECT jsonb_typeof(value) AS kind, value, receipt"
+        f" FROM {_source(_OF_SERVER, column, 'strpos')} AS held,"
+        " jsonb_path_query(document, CAST(? AS jsonpath), '{}', true) AS found(value)",
+        (_LONE, at),
     )
+    text = Sql("CASE kind WHEN 'string' THEN convert_to(value #>> '{}', 'UTF8')")
+    if column == "canonical":
+        text += Sql(f" WHEN 'object' THEN {_SERVER_PART}", (_IS_REFERENCE,))
+    contents: dict[type, Sql] = {
+        str: text + " END",
+        bool: Sql("CASE kind WHEN 'boolean' THEN CAST(value AS boolean) END"),
+    }
+    number = Sql("CASE kind WHEN 'number' THEN CAST(value AS numeric) END")
+    content = contents.get(type(one.value), number)
     value = storable(one.value).encode() if isinstance(one.value, str) else one.value
     if one.operator == "~":
-        each = Sql(
-            ", jsonb_path_query(place.value, 'strict $.**') AS leaf WHERE position("
-            "CAST(? AS bytea) IN ",
-            (value,),
-        )
-        return exists + each + _server_text("leaf", column) + ") > 0)"
-    contents: dict[type, Sql] = {
-        str: _server_text("place.value", column),
-        bool: _server_scalar("boolean", "boolean"),
-    }
-    content = contents.get(type(one.value), _server_scalar("number", "numeric"))
-    present = " WHERE jsonb_typeof(place.value) <> 'null' AND "
-    return exists + present + _compared(one, content, value) + ")"
+        return _exists(places, Sql("position(CAST(? AS bytea) IN ", (value,)) + content + ") > 0")
+    return _exists(places, _compared(one, content, value))
 
 
-def _server_scalar(kind: str, sql_type: str) -> Sql:
-    cast = f"CAST(place.value AS {sql_type})"
-    return Sql(f"CASE jsonb_typeof(place.value) WHEN '{kind}' THEN {cast} END")
-
-
-def _server_text(value: str, column: str) -> Sql:
-    """The bytes of a text, or of the part of the receipt that an object refers to."""
-    text = Sql(
-        f"CASE jsonb_typeof({value}) WHEN 'string' THEN convert_to({value} #>> '{{}}', 'UTF8')"
+def _exists(places: Sql, condition: Sql) -> Sql:
+    """Whether a condition is true at one of some places with a kind, a value and a receipt."""
+    return (
+        Sql("EXISTS (SELECT 1 FROM (")
+        + places
+        + ") AS place WHERE kind <> 'null' AND "
+        + condition
+        + ")"
     )
-    if column == "canonical":
-        text += Sql(f" WHEN 'object' THEN {_SERVER_PART.format(value=value)}", (_IS_REFERENCE,))
-    return text + " END"
 
 
 def _compared(one: Comparison, content: Sql, value: object) -> Sql:

@@ -8,8 +8,8 @@ A value that cannot be read is left out and counted, so that a damaged row hides
 """
 
 from array import array
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
@@ -58,7 +58,7 @@ QUANTILES: Final = (50, 95, 99)
 _COLUMNS: Final = tuple(
     f"invocations.{name}" for name in ("key", "outcome", "duration_ms", "output_size", "lost_size")
 )
-"""The first columns of each row. The columns of the groups follow, then those of the texts."""
+"""The first columns of each row. Those of the texts follow, then those of the groups."""
 
 _TEXTS: Final = ("receipt", "arguments", "output", "canonical")
 
@@ -94,7 +94,6 @@ class CallStatistics:
             one, as in some imported sessions.
         produced_bytes: what the tools produced. Of that, `lost_bytes` were not kept. Both are None
             if no call has an output.
-        damaged_count: calls with a value that cannot be read, and is left out.
         shown_bytes: what the model was shown; None if no call has a receipt. This and the next
             members are None unless they were asked for.
         cut_bytes: by how much outputs are longer than what was shown of them, for calls with a
@@ -103,6 +102,7 @@ class CallStatistics:
             that several groups share counts in each of them.
         duplicate_count: calls with the tool and the arguments, byte for byte, of another call that
             matches and was stored before.
+        damaged_count: calls with a value that cannot be read, and is left out.
     """
 
     group: Mapping[str, GroupValue]
@@ -115,11 +115,11 @@ class CallStatistics:
     total_ms: int | None
     produced_bytes: int | None
     lost_bytes: int | None
-    damaged_count: int
     shown_bytes: int | None
     cut_bytes: int | None
     stored_bytes: int | None
     duplicate_count: int | None
+    damaged_count: int
 
 
 @dataclass(slots=True)
@@ -131,8 +131,9 @@ class _Sums:
     contents: dict[bytes, int] = field(default_factory=dict[bytes, int])
     numbers: Counter[str] = field(default_factory=Counter[str])
 
-    def add(self, outcome: str, duration: object, produced: object, lost: object) -> None:
-        """Add a call."""
+    def add(self, row: Row, called: set[bytes]) -> None:
+        """Add a call: `_COLUMNS` and, if requested, its texts. `called` has the calls before it."""
+        _, outcome, duration, produced, lost, *texts = row
         numbers = self.numbers
         self.outcomes[outcome] += 1
         if type(duration) is int:
@@ -142,14 +143,18 @@ class _Sums:
             numbers["lost_bytes"] += lost if type(lost) is int else 0
         if not {type(duration), type(produced), type(lost)} <= _READABLE:
             numbers["damaged_count"] += 1
-
-    def add_texts(self, produced: object, shown: int | None, others: Sequence[int | None]) -> None:
-        """Add the sizes of the receipt and of the other texts of a call."""
-        self.numbers["stored_bytes"] += sum(filter(None, (shown, *others)))
-        if shown is not None:
-            self.numbers["shown_bytes"] += shown
-            cut = produced - shown if isinstance(produced, int) else 0
-            self.numbers["cut_bytes"] += max(cut, 0)
+        if not texts:
+            return
+        *sizes, arguments, tool = texts
+        numbers["stored_bytes"] += sum(filter(None, sizes))
+        if sizes[0] is not None:
+            numbers["shown_bytes"] += sizes[0]
+            numbers["cut_bytes"] += max(produced - sizes[0], 0) if type(produced) is int else 0
+        if arguments is not None:  # not erased
+            text = f"{tool!r} {arguments!r}".encode("utf-8", "surrogatepass")
+            call = blake2b(text, digest_size=16).digest()
+            numbers["duplicate_count"] += call in called
+            called.add(call)
 
     def view(self, group: Mapping[str, GroupValue]) -> CallStatistics:
         """The numbers for the caller."""
@@ -185,21 +190,17 @@ def call_statistics(
     def group_of(values: tuple[Any, ...]) -> tuple[GroupValue, ...]:
         return tuple(_value(name, value, zone) for name, value in zip(by, values, strict=True))
 
-    found: dict[tuple[GroupValue, ...], _Sums] = {}
+    found: defaultdict[tuple[GroupValue, ...], _Sums] = defaultdict(_Sums)
     called: set[bytes] = set()
     for rows in _batches(connection, filters, by, with_surfaces=with_surfaces):
         owners: dict[int, _Sums] = {}
         for row in rows:
-            group = group_of(row[len(_COLUMNS) : len(_COLUMNS) + len(by)])
-            sums = found.get(group)
-            if sums is None:
-                sums = found[group] = _Sums()
-            sums.add(*row[1 : len(_COLUMNS)])
-            if with_surfaces:
-                owners[row[0]] = sums
-                _add_texts(sums, row, called)
-        for key, digest, size in _contents(connection, owners):
-            owners[key].contents[digest] = size or 0
+            sums = owners[row[0]] = found[group_of(tuple(row[-len(by) :]))]
+            sums.add(row[: -len(by)], called)
+        for use in _USES if with_surfaces and owners else ():
+            used = fetch_each(connection, use, "used.invocation_key", [*owners])
+            for key, digest, size in used:
+                owners[key].contents[bytes(digest)] = size or 0
     views = [sums.view(dict(zip(by, group, strict=True))) for group, sums in found.items()]
     return sorted(views, key=lambda one: (-one.call_count, str([*one.group.values()])))
 
@@ -207,14 +208,15 @@ def call_statistics(
 def _batches(
     connection: Connection, filters: InvocationFilter, by: Sequence[str], *, with_surfaces: bool
 ) -> Iterator[Sequence[Row]]:
-    """The rows of the calls that match: `_COLUMNS`, the groups, and the texts if requested."""
+    """The rows of the calls that match: `_COLUMNS`, the texts if requested, and the groups."""
     quarter = _SQLITE_QUARTER if connection.is_sqlite else _POSTGRESQL_QUARTER
-    columns, source = [*_COLUMNS, *(_SOURCES.get(name, quarter) for name in by)], WITH_SESSION
+    columns, source = [*_COLUMNS], WITH_SESSION
     if with_surfaces:
         size = "length(CAST({} AS BLOB))" if connection.is_sqlite else "octet_length({})"
         texts = [f"surfaces.{name}" for name in _TEXTS]
         columns += [*map(size.format, texts), "surfaces.arguments", "invocations.tool_name"]
         source += " LEFT JOIN surfaces ON surfaces.invocation_key = invocations.key"
+    columns += [_SOURCES.get(name, quarter) for name in by]
     # Without an index of the filter: each batch is a range of keys.
     others = replace(filters, since=None, until=None)
     conditions = [*conditions_of(others, lead="key"), *time_conditions(filters, indexed=False)]
@@ -224,26 +226,6 @@ def _batches(
         near = Sql("invocations.key BETWEEN ? AND ?", (first, first + step - 1))
         query = Sql(f"SELECT {', '.join(columns)} FROM {source}") + where([near, *conditions])
         yield fetch(connection, query)
-
-
-def _add_texts(sums: _Sums, row: Row, called: set[bytes]) -> None:
-    """Add the texts of a call: the last values of its row."""
-    shown, *others, arguments, tool = row[-len(_TEXTS) - 2 :]
-    sums.add_texts(row[_COLUMNS.index("invocations.output_size")], shown, others)
-    if arguments is None:
-        return  # erased
-    call = blake2b(f"{tool!r} {arguments!r}".encode("utf-8", "surrogatepass"), digest_size=16)
-    sums.numbers["duplicate_count"] += call.digest() in called
-    called.add(call.digest())
-
-
-def _contents(
-    connection: Connection, keys: Collection[int]
-) -> Iterator[tuple[int, bytes, int | None]]:
-    """The contents of calls: the key of the call, the digest, the stored size."""
-    for use in _USES if keys else ():
-        for key, digest, size in fetch_each(connection, use, "used.invocation_key", [*keys]):
-            yield key, bytes(digest), size
 
 
 def _value(name: str, value: object, zone: tzinfo | None) -> GroupValue:

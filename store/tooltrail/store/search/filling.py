@@ -25,7 +25,6 @@ from tooltrail.store.search.index import (
     Behind,
     add_words,
     drop_index,
-    has_erased_words,
     has_index,
     make_index,
     move_cursor,
@@ -49,7 +48,7 @@ LEAST_ENTRIES: Final = 512
 
 _CALLS: Final = (
     "FROM ledger_entries AS e JOIN invocations AS i ON i.id = e.subject_id"
-    " JOIN surfaces AS s ON s.invocation_key = i.key"
+    " LEFT JOIN surfaces AS s ON s.invocation_key = i.key"
 )
 _RANGE: Final = " WHERE e.journal_key = ? AND e.n >= ? AND e.n < ? AND e.kind = "
 _IS_START: Final = "'call.started' AND i.journal_key = e.journal_key AND i.start_entry = e.n"
@@ -84,26 +83,30 @@ def fill_index(
     open_archive: OpenArchive,
     *,
     least: int = 1,
-    on_progress: Callable[[int], object] = bool,
+    on_progress: Callable[[int, int], object] = max,
 ) -> None:
     """Add the entries that the index does not have, if at least `least` wait in a journal.
 
     Does nothing if the store has no index. `on_progress` is called after each transaction with the
-    number of its entries. Raises `TooltrailError` if the database cannot be read, or this program
-    cannot write it now.
+    number of added entries and of all. Raises `TooltrailError` if the database cannot be read, or
+    this program cannot write it now.
     """
     open_archive = cache(open_archive)
     with database.read() as connection:
-        if not has_index(connection):
-            return
-        waiting = what_is_behind(connection)
+        waiting = what_is_behind(connection) if has_index(connection) else []
+    waiting = [behind for behind in waiting if behind.end - behind.first >= least]
+    done, total = 0, sum(behind.end - behind.first for behind in waiting)
     for behind in waiting:
-        if behind.end - behind.first >= least:
-            _fill_journal(database, open_archive, behind, on_progress)
+        for first in range(behind.first, behind.end, BATCH_ENTRIES):
+            batch = Behind(behind.journal_key, first, min(first + BATCH_ENTRIES, behind.end))
+            if not _add_batch(database, open_archive, batch):
+                break
+            done += batch.end - batch.first
+            on_progress(done, total)
 
 
 def rebuild_index(
-    database: Database, open_archive: OpenArchive, on_progress: Callable[[int], object] = bool
+    database: Database, open_archive: OpenArchive, on_progress: Callable[[int, int], object] = max
 ) -> None:
     """Make the index again from all records; raises like `fill_index`."""
     with database.write() as connection:
@@ -112,43 +115,19 @@ def rebuild_index(
     fill_index(database, open_archive, on_progress=on_progress)
 
 
-def forget_erased(
-    database: Database, open_archive: OpenArchive, on_progress: Callable[[int], object] = bool
-) -> bool:
-    """Make the index again if texts were erased since it was made; return whether that was needed.
-
-    Raises like `fill_index`.
-    """
+def _add_batch(database: Database, open_archive: OpenArchive, batch: Behind) -> bool:
+    """Add some entries; False if another process fills the index, or switched it off."""
     with database.read() as connection:
-        is_needed = has_erased_words(connection)
-    if is_needed:
-        rebuild_index(database, open_archive, on_progress)
-    return is_needed
+        texts = _read_texts(connection, open_archive, batch)
+    with database.write() as connection:
+        is_next = has_index(connection) and move_cursor(connection, batch)
+        if is_next:
+            add_words(connection, batch, texts)
+    return is_next
 
 
-def _fill_journal(
-    database: Database,
-    open_archive: OpenArchive,
-    behind: Behind,
-    on_progress: Callable[[int], object],
-) -> None:
-    while behind.first < behind.end:
-        end = min(behind.first + BATCH_ENTRIES, behind.end)
-        with database.read() as connection:
-            texts = _read_texts(connection, open_archive, behind, end)
-        with database.write() as connection:
-            if not (has_index(connection) and move_cursor(connection, behind, end)):
-                return  # another process fills it, or switched it off
-            add_words(connection, behind, texts)
-        on_progress(end - behind.first)
-        behind = Behind(behind.journal_key, end, behind.end)
-
-
-def _read_texts(
-    connection: Connection, open_archive: OpenArchive, behind: Behind, end: int
-) -> _Texts:
-    """The texts of the entries from `behind.first` up to `end`, by the numbers of their owners."""
-    entries = (behind.journal_key, behind.first, end)
+def _read_texts(connection: Connection, open_archive: OpenArchive, entries: Behind) -> _Texts:
+    """The texts of some entries, by the numbers of their owners."""
     texts: _Texts = defaultdict(list)
     for names, condition in _TEXTS.items():
         columns = ", ".join(f"s.{name}" for name in names)

@@ -56,11 +56,6 @@ _DAMAGED: Final = "the index of words is damaged; `tooltrail db index --rebuild`
 
 _BLOCKS: Final = "SELECT journal_key, n, block FROM search_words WHERE initial = ?"
 
-_TOMBSTONES: Final = 0
-"""The key of the row of `search_cursors` with the newest tombstone that the index respects."""
-
-_NEWEST_TOMBSTONE: Final = "SELECT coalesce(max(key), 0) FROM tombstones"
-
 _BEHIND: Final = """
 SELECT journals.key, coalesce(search_cursors.n, 0), journals.next_index FROM journals
 LEFT JOIN search_cursors ON search_cursors.journal_key = journals.key
@@ -75,22 +70,6 @@ class Behind(NamedTuple):
     end: int
 
 
-class IndexState(NamedTuple):
-    """The index of a store.
-
-    Attributes:
-        is_on: whether the store has an index.
-        size: bytes of the index.
-        entry_count: ledger entries up to which the index is filled, over all journals.
-        waiting_count: ledger entries that are not in the index.
-    """
-
-    is_on: bool
-    size: int = 0
-    entry_count: int = 0
-    waiting_count: int = 0
-
-
 def has_index(connection: Connection) -> bool:
     """Whether the index is on."""
     return all(map(connection.has_table, _TABLES))
@@ -100,8 +79,6 @@ def make_index(connection: Connection) -> None:
     """Make an empty index in a write transaction."""
     for statement in _MADE:
         connection.run(statement.format("BLOB" if connection.is_sqlite else "BYTEA"))
-    newest = connection.query(_NEWEST_TOMBSTONE)[0][0]
-    connection.insert("search_cursors", [{"journal_key": _TOMBSTONES, "n": newest}])
 
 
 def drop_index(connection: Connection) -> None:
@@ -110,24 +87,21 @@ def drop_index(connection: Connection) -> None:
         connection.run(f"DROP TABLE IF EXISTS {table}")
 
 
-def read_state(connection: Connection) -> IndexState:
-    """The size and the coverage of the index."""
+def read_state(connection: Connection) -> dict[str, int]:
+    """The index as `tooltrail db index --json` prints it.
+
+    `size` is in bytes. `entry_count` ledger entries are in the index, `waiting_count` are not.
+    """
     if not has_index(connection):
-        return IndexState(is_on=False)
+        return {"is_on": False, "size": 0, "entry_count": 0, "waiting_count": 0}
     sized = _SIZE_IN_FILE if connection.is_sqlite else _SIZE_ON_SERVER
-    filled = connection.query(
-        "SELECT coalesce(sum(n), 0) FROM search_cursors WHERE journal_key > 0"
-    )
-    waiting = sum(one.end - one.first for one in what_is_behind(connection))
-    return IndexState(True, int(connection.query(sized)[0][0]), int(filled[0][0]), waiting)
-
-
-def has_erased_words(connection: Connection) -> bool:
-    """Whether texts were erased since the index was made: it still has their words."""
-    if not has_index(connection):
-        return False
-    known = "SELECT n FROM search_cursors WHERE journal_key = ?"
-    return connection.query(_NEWEST_TOMBSTONE) > connection.query(known, (_TOMBSTONES,))
+    filled = connection.query("SELECT coalesce(sum(n), 0) FROM search_cursors")
+    return {
+        "is_on": True,
+        "size": int(connection.query(sized)[0][0]),
+        "entry_count": int(filled[0][0]),
+        "waiting_count": sum(one.end - one.first for one in what_is_behind(connection)),
+    }
 
 
 def what_is_behind(connection: Connection) -> list[Behind]:
@@ -135,15 +109,15 @@ def what_is_behind(connection: Connection) -> list[Behind]:
     return [Behind(*row) for row in connection.query(_BEHIND)]
 
 
-def move_cursor(connection: Connection, behind: Behind, end: int) -> bool:
-    """Move the cursor of a journal in a write transaction; False if another process moved it."""
-    connection.insert_once("search_cursors", [{"journal_key": behind.journal_key, "n": 0}])
+def move_cursor(connection: Connection, batch: Behind) -> bool:
+    """Move the cursor over a batch in a write transaction; False if another process moved it."""
+    connection.insert_once("search_cursors", [{"journal_key": batch.journal_key, "n": 0}])
     sql = "UPDATE search_cursors SET n = ? WHERE journal_key = ? AND n = ?"
-    return connection.execute(sql, (end, behind.journal_key, behind.first)) == 1
+    return connection.execute(sql, (batch.end, batch.journal_key, batch.first)) == 1
 
 
-def add_words(connection: Connection, behind: Behind, owners: Mapping[int, Sequence[str]]) -> None:
-    """Add texts by the number of their owner, as the batch that begins at `behind.first`."""
+def add_words(connection: Connection, batch: Behind, owners: Mapping[int, Sequence[str]]) -> None:
+    """Add texts by the number of their owner, as one batch."""
     places: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for number, texts in enumerate(owners.values()):
         place = b"%d" % number
@@ -156,9 +130,9 @@ def add_words(connection: Connection, behind: Behind, owners: Mapping[int, Seque
         lines[word[0]].append(word + b" " + b" ".join(some))
     lines[_OWNERS] = [b"%d" % number for number in (*owners, len(lines) + 1)]
     compress = zstandard.ZstdCompressor(_LEVEL, write_checksum=True).compress
-    batch = {"journal_key": behind.journal_key, "n": behind.first}
+    key = {"journal_key": batch.journal_key, "n": batch.first}
     blocks = {one: compress(b"\n".join([b"", *some, b""])) for one, some in lines.items()}
-    made = [{"initial": one, **batch, "block": block} for one, block in blocks.items()]
+    made = [{"initial": one, **key, "block": block} for one, block in blocks.items()]
     connection.insert("search_words", made)
 
 
@@ -169,16 +143,14 @@ def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
     """
     found: set[int] | None = None
     # Long words are mostly rare. A search reads a few owners faster than the block of a word.
-    for word in sorted({word for one in phrases for word in one.words}, key=_length, reverse=True):
+    for word in sorted(
+        {word for one in phrases for word in one.words}, key=lambda one: len(one[0]), reverse=True
+    ):
         some = _owners_of(connection, *word)
         found = some if found is None else found & some
         if len(found) <= _FEW_ENOUGH:
             break
     return (found or set()) | _owners_of(connection, _UNREAD_WORD)
-
-
-def _length(word: tuple[bytes, bool]) -> int:
-    return len(word[0])
 
 
 def check_blocks(connection: Connection) -> Iterator[str]:

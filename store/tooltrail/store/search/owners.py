@@ -18,7 +18,7 @@ from tooltrail.store.read.columns import Columns
 from tooltrail.store.read.conditions import conditions_of
 from tooltrail.store.read.environments import environments_where
 from tooltrail.store.read.expression_sql import has_run_in
-from tooltrail.store.read.pages import key_of
+from tooltrail.store.read.pages import Order, key_of
 from tooltrail.store.read.rows import Sql, fetch, is_in, limited, where
 from tooltrail.store.search.index import owners_with, what_is_behind
 from tooltrail.store.search.queries import PathQuery, Query, folder_of
@@ -98,6 +98,7 @@ def _of_table(
     oldest_first: bool,
 ) -> Iterator[Owner]:
     table, time = _TABLES[is_message]
+    other, other_time = _TABLES[not is_message]
     columns = Columns(f"{table}: key {time} id")
     # The index of a table is in the order of time, which few owners need not follow.
     hint = "+" if found is not None and len(found) <= _FEW else ""
@@ -108,19 +109,25 @@ def _of_table(
         keys = sorted(one >> 1 for one in found if one & 1 == is_message)
         in_list = f"{table}.key IN (SELECT value FROM json_each(?))"
         fixed.append(Sql(in_list, (json.dumps(keys),), Sql(f"{table}.key = ANY(?)", (keys,))))
-    place, way = f"{hint}{table}.{time}", "ASC" if oldest_first else "DESC"
+    order = Order(time, oldest_first, None, indexed=not hint, table=table)
+    if after is not None and after & 1 == is_message:
+        order = order._replace(after=after >> 1)
+    elif after is not None:
+        # The cursor is in the other table. Of one time, every call is before every message.
+        sign = (">" if oldest_first else "<") + ("=" if is_message == oldest_first else "")
+        at = f"(SELECT last.{other_time} FROM {other} AS last WHERE last.key = ?)"
+        fixed.append(Sql(f"{hint}{table}.{time} {sign} {at}", (after >> 1,)))
     size = _FIRST_ROWS
     while True:
-        behind = [] if after is None else _behind(after, is_message, place, oldest_first)
-        select = Sql(f"SELECT {columns.sql} FROM {table}") + where([*fixed, *behind])
-        select += Sql(f" ORDER BY {place} {way}, {table}.key {way}") + limited(size)
+        conditions = where([*fixed, *order.conditions()])
+        select = Sql(f"SELECT {columns.sql} FROM {table}") + conditions + order.clause
         with database.read() as connection:
-            rows = [columns.read(row)[0] for row in fetch(connection, select)]
+            rows = [columns.read(row)[0] for row in fetch(connection, select + limited(size))]
         owners = (Owner(one[time], is_message, one["key"], one["id"]) for one in rows)
         yield from (one for one in owners if found is None or one.number in found)
         if len(rows) < size:
             return
-        after, size = rows[-1]["key"] * 2 + is_message, _MORE_ROWS
+        order, size = order._replace(after=rows[-1]["key"]), _MORE_ROWS
 
 
 def _of_messages(filters: InvocationFilter, hint: str) -> list[Sql]:
@@ -132,21 +139,6 @@ def _of_messages(filters: InvocationFilter, hint: str) -> list[Sql]:
             mine = Sql("messages.session_key IN (SELECT key FROM sessions WHERE ")
             found.append(mine + is_in(source, values) + ")")
     return found
-
-
-def _behind(after: int, is_message: bool, place: str, oldest_first: bool) -> list[Sql]:
-    """The conditions for rows behind an owner, which may be in the other table."""
-    key, was_message = after >> 1, after & 1
-    other, other_time = _TABLES[was_message]
-    at = f"(SELECT last.{other_time} FROM {other} AS last WHERE last.key = ?)"
-    sign = ">" if oldest_first else "<"
-    # Of one time, every call is before every message.
-    least = key + ((was_message - is_message) << 62)
-    own = f"{_TABLES[is_message][0]}.key"
-    return [
-        Sql(f"{place} {sign}= {at}", (key,)),
-        Sql(f"({place} {sign} {at} OR {own} {sign} ?)", (key, least)),
-    ]
 
 
 def _may_be_hits(connection: Connection, query: Query, phrases: Sequence[Phrase]) -> set[int]:

@@ -4,11 +4,11 @@ A hit is only what stands in the texts as they are recorded: they are read and c
 reads them. So a stale index shows nothing that is erased or altered.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError, TooltrailError
@@ -69,11 +69,8 @@ class Hit:
     places: tuple[Place, ...] = ()
 
 
-class _Candidate(NamedTuple):
-    """What may be a hit, without places in its texts yet, and the texts."""
-
-    hit: Hit
-    pieces: Iterable[Piece]
+_Found: TypeAlias = Iterator[tuple[Owner, tuple[Hit, Iterable[Piece]]]]
+"""What may be hits, without places in their texts yet, and their texts."""
 
 
 class Search:
@@ -130,8 +127,8 @@ class Search:
         done, size = 0, first
         while batch := list(islice(self._owners, min(size, _AT_ONCE))):
             size *= 2
-            found = self._calls([one for one in batch if not one.is_message])
-            found |= self._messages([one for one in batch if one.is_message])
+            found = dict(self._calls([one for one in batch if not one.is_message]))
+            found.update(self._messages([one for one in batch if one.is_message]))
             for owner in batch:
                 done += 1
                 if owner in found:
@@ -143,14 +140,11 @@ class Search:
                 if self._on_progress is not None:
                     self._on_progress(done, self.artifact_bytes)
 
-    def _calls(self, owners: Sequence[Owner]) -> dict[Owner, _Candidate]:
-        if not owners:
-            return {}
+    def _calls(self, owners: Sequence[Owner]) -> _Found:
         by_id = {one.id: one for one in owners}
         with self._reader.database.read() as connection:
             keys = is_in("invocations.key", [one.key for one in owners])
-            details = details_of(connection, keys)
-        found: dict[Owner, _Candidate] = {}
+            details = details_of(connection, keys) if owners else []
         for detail in details:
             view = detail.summary
             if detail.damage is not None:
@@ -168,28 +162,20 @@ class Search:
                     places=tuple(self._in_long_streams(detail)),
                     cursor=str(by_id[view.id].number),
                 )
-                found[by_id[view.id]] = _Candidate(hit, self._pieces(detail))
-        return found
+                yield by_id[view.id], (hit, self._pieces(detail))
 
-    def _messages(self, owners: Sequence[Owner]) -> dict[Owner, _Candidate]:
-        if not owners:
-            return {}
+    def _messages(self, owners: Sequence[Owner]) -> _Found:
         by_key = {one.key: one for one in owners}
         with self._reader.database.read() as connection:
             rows = fetch_each(connection, Sql(_MESSAGES), "messages.key", list(by_key))
-            read: list[Mapping[str, Any]] = []
-            for values, problems in map(_MESSAGE.read, rows):
-                read.append(values)
-                self.unread += (f"message {values['id']}: {problem}" for problem in problems)
-            digests = (one[name] for one in read for name in ("text", "document"))
+            read = list(map(_MESSAGE.read, rows))
+            digests = (one[name] for one, _ in read for name in ("text", "document"))
             bodies = load_bodies(connection, [one for one in digests if one is not None])
-        found: dict[Owner, _Candidate] = {}
-        for one in read:
+        for one, problems in read:
             owner, document = by_key[one["key"]], bodies.get(one["document"], Body())
             text = bodies[one["text"]]
-            for body in (text, document):
-                if body.damage is not None:
-                    self.unread.append(f"message {one['id']}: {body.damage}")
+            damage = (*problems, text.damage, document.damage)
+            self.unread += (f"message {one['id']}: {each}" for each in damage if each is not None)
             hit = Hit(
                 kind="message",
                 id=one["id"],
@@ -200,9 +186,7 @@ class Search:
                 cursor=str(owner.number),
             )
             texts = [("text", text_of(text.data or b"")), *spoken_of(text_of(document.data or b""))]
-            pieces = [Piece(place, one, "transcript") for place, one in texts]
-            found[owner] = _Candidate(hit, pieces)
-        return found
+            yield owner, (hit, [Piece(place, one, "transcript") for place, one in texts])
 
     def _pieces(self, detail: InvocationDetail) -> Iterator[Piece]:
         if isinstance(self.query, PathQuery):

@@ -9,6 +9,7 @@ stand there as typed: `Phrase.find` decides.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
 from typing import Final
@@ -165,11 +166,4 @@ def _unfolded(text: str, folded: str, offset: int) -> int:
         begin = text.index("\n", begin) + 1
     line = text[begin:].partition("\n")[0]
     wanted = offset - (folded.rfind("\n", 0, offset) + 1)
-    low, high = 0, len(line)
-    while low < high:
-        middle = (low + high) // 2
-        if len(fold(line[:middle])) < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return begin + low
+    return begin + bisect_left(range(len(line)), wanted, key=lambda end: len(fold(line[:end])))
