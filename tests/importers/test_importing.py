@@ -16,7 +16,8 @@ from tests.importers.sources import (
 )
 
 from tooltrail.importers import Importer, codex, find_files, usual_folders
-from tooltrail.importers.events import Event, Line
+from tooltrail.importers.events import Event
+from tooltrail.importers.readers import Line
 from tooltrail.records.errors import UnavailableError
 
 LINES = [claude_call(1, "t", "Bash", {"command": "make"}), claude_result(2, "t", "built")]
@@ -66,14 +67,14 @@ def test_a_file_that_cannot_be_read_is_found_and_reported(
 def test_a_line_that_a_reader_does_not_expect_costs_only_itself(
     error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = codex.Reader.events
+    plain = codex.Reader.read
 
-    def events(reader: codex.Reader, line: Line) -> Iterator[Event]:
+    def read(reader: codex.Reader, line: Line) -> Iterator[Event]:
         if line.value.get("odd"):
             raise error("unhashable type")
         yield from plain(reader, line)
 
-    monkeypatch.setattr(codex.Reader, "events", events)
+    monkeypatch.setattr(codex.Reader, "read", read)
     head = {"type": "session_meta", "payload": {"id": "s"}}
     said = {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "a"}}
     path = write_lines(tmp_path / "a.jsonl", [head, {"odd": 1}, said])

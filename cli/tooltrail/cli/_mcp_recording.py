@@ -23,8 +23,8 @@ from pydantic import JsonValue
 from tooltrail.cli._output import say
 from tooltrail.cli._process import held_signals
 from tooltrail.cli._recording import session_of
-from tooltrail.importers.events import NOTHING
 from tooltrail.importers.parts import Parts, encoded
+from tooltrail.importers.values import NOTHING
 from tooltrail.journal import Entry, Invocation, Recorder, Session
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.environment import NOT_REDACTED

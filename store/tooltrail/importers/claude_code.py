@@ -13,34 +13,20 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
-from tooltrail.importers.blocks import (
-    block_of,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, parts_of, text_of
+from tooltrail.importers.cuts import size_before_cut, streams_of
+from tooltrail.importers.parts import encoded
+from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.values import (
+    NOTHING,
+    Json,
     milliseconds_of,
     named_texts,
-    origin_of,
-    parts_of,
-    role_of,
-    spelled,
-    text_of,
-)
-from tooltrail.importers.cuts import size_before_cut, streams_of
-from tooltrail.importers.events import (
-    FAILED,
-    NOTHING,
-    CallFound,
-    Event,
-    FileReader,
-    Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
     names_in,
     object_of,
+    spelled,
 )
-from tooltrail.importers.parts import encoded
 
 NAME: Final = "claude-code"
 
@@ -99,7 +85,7 @@ class Reader(FileReader):
         self._seen: dict[tuple[str, str], int] = {}
         self._commands: dict[str, str] = {}
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one line. A repeated message is skipped."""
         value = object_of(line.value)
         if not value:
@@ -107,7 +93,7 @@ class Reader(FileReader):
         kind = value.get("type")
         inner = _agent_progress(value) if kind == "progress" else None
         if inner is None and kind not in ("user", "assistant"):
-            yield Skipped(str(kind), is_known=str(kind) in _NO_CONVERSATION)
+            yield events.Skipped(str(kind), is_known=str(kind) in _NO_CONVERSATION)
             return
         value = inner or value
         session, name = self._session_of(value), value.get("uuid")
@@ -115,7 +101,7 @@ class Reader(FileReader):
         if not isinstance(name, str) or self._seen.get((session, name), message) != message:
             name = str(line.offset)  # another message with the id of an earlier one
         elif (session, name) in self._seen:
-            yield Skipped("repeated line", is_known=True)
+            yield events.Skipped("repeated line", is_known=True)
             return
         self._seen[session, name] = message
         if session not in self._sessions:
@@ -128,9 +114,9 @@ class Reader(FileReader):
         session = session if isinstance(session, str) else self._session
         return f"{session}/{agent}" if agent else session
 
-    def _message(self, session: str, name: str, value: Json) -> Iterator[Event]:
+    def _message(self, session: str, name: str, value: Json) -> Iterator[events.Event]:
         message, at = object_of(value, "message"), value.get("timestamp")
-        said: list[Json | CallFound] = []
+        said: list[Any] = []
         for block in parts_of(message.get("content")):
             match block:
                 case {"type": "tool_result", "tool_use_id": str(call_id)}:
@@ -138,21 +124,21 @@ class Reader(FileReader):
                 case {"type": "tool_use", "id": str(call_id), "name": str(tool)}:
                     said.append(self._call(call_id, tool, block.get("input")))
                 case _:
-                    said.append(block_of(block))
+                    said.append(block)
         if said:
-            role = role_of(message.get("role") or value.get("type"))
-            yield MessageFound(session, name, at, role, said, _origin(message), _others(value))
+            role = message.get("role") or value.get("type")
+            yield events.Message(session, name, at, role, said, _origin(message), _others(value))
         elif message.get("content") == []:
             yield None  # the type is known, but the message says nothing
 
-    def _call(self, call_id: str, tool: str, given: Any) -> CallFound:
+    def _call(self, call_id: str, tool: str, given: Any) -> events.Call:
         is_command = tool == _COMMAND_TOOL
         self._commands.pop(call_id, None)  # of another call with the same id
         if is_command:
             self._commands[call_id] = str(object_of(given).get("command"))
-        return CallFound(call_id, tool, given, is_command)
+        return events.Call(call_id, tool, given, is_command)
 
-    def _result(self, session: str, call_id: str, block: Json, value: Json) -> ResultFound:
+    def _result(self, session: str, call_id: str, block: Json, value: Json) -> events.Result:
         content, returned = block.get("content"), value.get("toolUseResult")
         receipt, command = text_of(content), self._commands.get(call_id)
         output = (
@@ -166,7 +152,7 @@ class Reader(FileReader):
         extras = _extras(value, returned, is_command=command is not None)
         at, duration = value.get("timestamp"), _duration(object_of(returned))
         shown = content if returned is None else receipt  # `returned` has the images, too
-        return ResultFound(session, call_id, at, shown, output, failure, duration, extras)
+        return events.Result(session, call_id, at, shown, output, failure, duration, extras)
 
 
 def sub_agent_path(path: Path, agent: str) -> Path:
@@ -184,9 +170,9 @@ def _agent_progress(value: Json) -> dict[str, Any] | None:
     return {**outer, **message, "agentId": agent}
 
 
-def _opening(session: str, value: Json) -> SessionFound:
+def _opening(session: str, value: Json) -> events.Session:
     where = named_texts(value, "cwd", "entrypoint", agent_version="version", git_branch="gitBranch")
-    return SessionFound(
+    return events.Session(
         session,
         value.get("timestamp"),
         agent=NAME,
@@ -200,7 +186,7 @@ def _origin(message: Json) -> Json:
     return origin_of("anthropic", message, usage, "model", **names)
 
 
-def output_of(returned: Any, receipt: str | None, path: Path) -> OutputFound | None:
+def output_of(returned: Any, receipt: str | None, path: Path) -> events.Output | None:
     """What a tool returned; None if the source does not say."""
     spill = _spill_in(receipt)
     if spill is not None:
@@ -208,12 +194,12 @@ def output_of(returned: Any, receipt: str | None, path: Path) -> OutputFound | N
     if returned is None:
         return None
     size = size_before_cut(returned) if isinstance(returned, str) else None
-    return OutputFound(NOTHING, returned, lost=NOTHING if size is None else {"structured": size})
+    return events.Output(NOTHING, returned, lost=NOTHING if size is None else {"structured": size})
 
 
 def command_output_of(
     returned: Any, receipt: str | None, path: Path, command: str
-) -> OutputFound | None:
+) -> events.Output | None:
     """The output of a command. If it failed, its status and output are in one text."""
     spill = _spill_of(object_of(returned)) or _spill_in(receipt)
     match returned:
@@ -226,10 +212,10 @@ def command_output_of(
                     lost.pop("stdout", None)
                 elif len(streams["stdout"]) < spill.size or not spill.size:
                     lost["stdout"] = spill.size
-            return OutputFound(streams, command=command, lost=lost)
+            return events.Output(streams, command=command, lost=lost)
         case str() if found := _EXIT.match(returned):
             streams, lost = streams_of({"combined": returned[found.end() :]})
-            return OutputFound(streams, command=command, exit_status=int(found[1]), lost=lost)
+            return events.Output(streams, command=command, exit_status=int(found[1]), lost=lost)
         case None if spill is not None:
             return _spilled_output("combined", spill, path, None)._replace(command=command)
         case _:
@@ -274,7 +260,7 @@ def _extras(value: Json, returned: Any, *, is_command: bool) -> Json:
 def _kind(receipt: str) -> str:
     """The kind of a failure, by the words of Claude Code."""
     found = (kind for words, kind in _KINDS.items() if words in receipt[:_WORDS_IN])
-    return next(found, FAILED)
+    return next(found, events.FAILED)
 
 
 class _Spill(NamedTuple):
@@ -310,14 +296,14 @@ def _spill_of(returned: Json) -> _Spill | None:
     return _Spill(PurePath(path).name, size if type(size) is int else 0, "")
 
 
-def _spilled_output(role: str, spill: _Spill, path: Path, returned: Any) -> OutputFound:
+def _spilled_output(role: str, spill: _Spill, path: Path, returned: Any) -> events.Output:
     """The output in a file; its beginning if the file is gone and the session has no more of it."""
     data = _read_spill(spill.name, path)
     if data is not None:
-        return OutputFound({role: data}, returned)
+        return events.Output({role: data}, returned)
     if 0 < spill.size <= len(encoded(spelled(returned))):
-        return OutputFound(NOTHING, returned)
-    return OutputFound({role: encoded(spill.preview)}, returned, lost={role: spill.size})
+        return events.Output(NOTHING, returned)
+    return events.Output({role: encoded(spill.preview)}, returned, lost={role: spill.size})
 
 
 def _read_spill(name: str, path: Path) -> bytes | None:

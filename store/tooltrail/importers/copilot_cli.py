@@ -10,28 +10,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    named_texts,
-    origin_of,
-    spelled,
-    text_block,
-    without,
-)
-from tooltrail.importers.events import (
-    FAILED,
-    CallFound,
-    Event,
-    FileReader,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, reasoning_part
+from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.values import (
     Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
+    named_texts,
     names_in,
     object_of,
     objects_of,
+    spelled,
+    without,
 )
 
 NAME: Final = "copilot-cli"
@@ -81,7 +70,7 @@ class Reader(FileReader):
         self._calls: set[tuple[str, str]] = set()
         self._denied: set[str] = set()
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one line."""
         value = object_of(line.value)
         kind, data = str(value.get("type")), object_of(value, "data")
@@ -93,7 +82,7 @@ class Reader(FileReader):
         agent = value.get("agentId") or data.get("parentToolCallId")
         session = f"{self._session}/{agent}" if agent else self._session
         if agent:
-            yield SessionFound(session, at, NAME, self._session)
+            yield events.Session(session, at, NAME, self._session)
         call_id = data.get("toolCallId")
         if kind in _ROLES:
             yield self._message(session, name, at, _ROLES[kind], data)
@@ -106,32 +95,30 @@ class Reader(FileReader):
         else:
             if str(object_of(data, "result").get("kind")).startswith("denied"):
                 self._denied.add(str(call_id))
-            yield Skipped(kind, is_known=kind.startswith(_STATE))
+            yield events.Skipped(kind, is_known=kind.startswith(_STATE))
 
-    def _message(self, session: str, name: str, at: Any, role: str, data: Json) -> MessageFound:
-        extras = named_texts(data, signature="reasoningOpaque")
-        blocks: list[Json | CallFound] = []
-        if extras or data.get("reasoningText"):
-            blocks.append(text_block(str(data.get("reasoningText") or ""), "reasoning", extras))
-        if data.get("content"):
-            blocks.append(text_block(spelled(data["content"])))
-        blocks += self._calls_in(session, objects_of(data, "toolRequests"))
-        return MessageFound(session, name, at, role, blocks, _origin(data), without(data, _SAID))
+    def _message(self, session: str, name: str, at: Any, role: str, data: Json) -> events.Message:
+        signature = named_texts(data, signature="reasoningOpaque")
+        text, content = str(data.get("reasoningText") or ""), data.get("content")
+        reasoning = reasoning_part(text, signature) if text or signature else None
+        calls = self._calls_in(session, objects_of(data, "toolRequests"))
+        said = (reasoning, spelled(content) if content else None, *calls)
+        return events.Message(session, name, at, role, said, _origin(data), without(data, _SAID))
 
-    def _calls_in(self, session: str, requests: Iterable[Json]) -> Iterator[CallFound]:
+    def _calls_in(self, session: str, requests: Iterable[Json]) -> Iterator[events.Call]:
         for request in requests:
             match request:
                 case {"toolCallId": str(call_id), "name": str(tool)}:
                     self._calls.add((session, call_id))
-                    yield CallFound(call_id, tool, request.get("arguments"))
+                    yield events.Call(call_id, tool, request.get("arguments"))
                 case _:
                     pass
 
 
-def _opening(session: str, at: Any, data: Json) -> SessionFound:
+def _opening(session: str, at: Any, data: Json) -> events.Session:
     named = {"git_branch": "branch", "git_commit": "headCommit", "git_root": "gitRoot"}
     about = {**object_of(data, "context"), "agent_version": data.get("copilotVersion")}
-    return SessionFound(
+    return events.Session(
         session,
         data.get("startTime") or at,
         agent=NAME,
@@ -144,17 +131,17 @@ def _origin(data: Json) -> Json:
     return origin_of(NAME, data, usage, "model", response_id="apiCallId")
 
 
-def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> ResultFound:
+def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> events.Result:
     result, error = object_of(data, "result"), object_of(data, "error")
     complete, structured = result.get("detailedContent"), error or without(result, _TEXTS)
     has_output = isinstance(complete, str) or structured
-    kind = "permission_denied" if is_denied else _KINDS.get(str(error.get("code")), FAILED)
-    return ResultFound(
+    kind = "permission_denied" if is_denied else _KINDS.get(str(error.get("code")), events.FAILED)
+    return events.Result(
         session,
         call_id,
         at,
         result.get("content"),
-        OutputFound({"content": complete}, structured or None) if has_output else None,
+        events.Output({"content": complete}, structured or None) if has_output else None,
         kind if data.get("success") is False else None,
         message=str(error.get("message") or ""),
         extras=without(data, _DONE),

@@ -10,30 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    blocks_of,
-    named_texts,
-    origin_of,
-    parts_of,
-    spelled,
-    text_block,
-    without,
-)
-from tooltrail.importers.events import (
-    FAILED,
-    CallFound,
-    Event,
-    FileReader,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, parts_of, reasoning_part
+from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.values import (
     Json,
-    Line,
-    MessageFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
+    named_texts,
     names_in,
     object_of,
     objects_of,
-    output_of,
+    spelled,
+    without,
 )
 
 NAME: Final = "gemini-cli"
@@ -65,7 +52,7 @@ class Reader(FileReader):
         super().__init__(path)
         self._seen: set[tuple[str, ...]] = set()
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one line, or of the only document."""
         value = object_of(line.value)
         messages = objects_of(value, "messages") or objects_of(value, "$set", "messages")
@@ -76,7 +63,7 @@ class Reader(FileReader):
             yield from self._message(value, str(line.offset))
         elif not messages:
             what = next(iter(value), type(line.value).__name__)
-            yield Skipped(what, is_known=what in ("$set", "$rewindTo"))
+            yield events.Skipped(what, is_known=what in ("$set", "$rewindTo"))
         for position, message in enumerate(messages):
             yield from self._message(message, str(position))
 
@@ -85,9 +72,9 @@ class Reader(FileReader):
         self._seen.add(names)
         return is_new
 
-    def _opening(self, value: Json) -> SessionFound:
+    def _opening(self, value: Json) -> events.Session:
         is_child = value.get("kind") == "subagent"
-        return SessionFound(
+        return events.Session(
             self._session,
             value.get("startTime"),
             agent=NAME,
@@ -95,44 +82,40 @@ class Reader(FileReader):
             environment=named_texts(value, project_hash="projectHash"),
         )
 
-    def _message(self, message: Json, place: str) -> Iterator[Event]:
+    def _message(self, message: Json, place: str) -> Iterator[events.Event]:
         kind, name = str(message.get("type")), str(message.get("id") or place)
         if kind not in _ROLES:
-            yield Skipped(kind, is_known=kind in _NO_CONVERSATION)
+            yield events.Skipped(kind, is_known=kind in _NO_CONVERSATION)
             return
         yield None  # the type is known, even if the message repeats an earlier one
         at, is_new = message.get("timestamp"), self._is_new("message", name)
-        blocks = _blocks(message) if is_new else []
-        results: list[ResultFound] = []
-        calls: list[CallFound] = []
+        thoughts = [_thought(one) for one in objects_of(message, "thoughts")]
+        content = (thoughts, message.get("content")) if is_new else ()
+        results: list[events.Result] = []
+        calls: list[events.Call] = []
         for position, one in enumerate(objects_of(message, "toolCalls")):
             call_id, tool = str(one.get("id") or f"{name}/{position}"), str(one.get("name"))
             if self._is_new("call", name, call_id):
-                calls.append(CallFound(call_id, tool, one.get("args")))
+                calls.append(events.Call(call_id, tool, one.get("args")))
             if str(one.get("status")) in _ENDED and self._is_new("result", name, call_id):
                 results.append(_result(self._session, call_id, tool, one))
         if calls and not is_new:  # the message was recorded before it had these calls
             name = f"{name}/{calls[0].call_id}"
         if calls or is_new:
             origin = origin_of("gemini", message, message.get("tokens"), "model")
-            said: list[Json | CallFound] = [*blocks, *calls]
             extras = without(message, _MESSAGE)
-            yield MessageFound(self._session, name, at, _ROLES[kind], said, origin, extras)
+            yield events.Message(
+                self._session, name, at, _ROLES[kind], (*content, *calls), origin, extras
+            )
         yield from results
 
 
-def _blocks(message: Json) -> list[Json]:
-    """The thoughts and the content of a message."""
-    thoughts = [
-        text_block(
-            str(one.get("description") or ""), "reasoning", without(one, frozenset({"description"}))
-        )
-        for one in objects_of(message, "thoughts")
-    ]
-    return [*thoughts, *blocks_of(message.get("content"))]
+def _thought(one: Json) -> Json | None:
+    text = str(one.get("description") or "")
+    return reasoning_part(text, without(one, frozenset({"description"})))
 
 
-def _result(session: str, call_id: str, tool: str, call: Json) -> ResultFound:
+def _result(session: str, call_id: str, tool: str, call: Json) -> events.Result:
     texts: list[str] = []
     others: list[Any] = []  # such as images
     for part in parts_of(call.get("result")):
@@ -154,12 +137,12 @@ def _result(session: str, call_id: str, tool: str, call: Json) -> ResultFound:
         extras["resultDisplay"] = display  # a remark, such as how many lines were read
     is_denied = (receipt or "").endswith(_DENIED)
     failure = "permission_denied" if is_denied else "cancelled"
-    return ResultFound(
+    return events.Result(
         session,
         call_id,
         call.get("timestamp"),
         receipt,
-        None if isinstance(display, str) and not is_command else output_of(display),
-        {"success": None, "error": FAILED}.get(str(call.get("status")), failure),
+        None if isinstance(display, str) and not is_command else events.output_of(display),
+        {"success": None, "error": events.FAILED}.get(str(call.get("status")), failure),
         extras=extras,
     )

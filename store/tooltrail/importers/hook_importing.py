@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from tooltrail.importers.cursors import Cursor
-from tooltrail.importers.events import Line, object_of
 from tooltrail.importers.hook_log import FOLDER, read_name
 from tooltrail.importers.hooks import Reader
 from tooltrail.importers.importing import Imported, Importer
 from tooltrail.importers.lines import DamagedLine, read_lines
+from tooltrail.importers.readers import Line
 from tooltrail.importers.recording import Source
+from tooltrail.importers.values import object_of
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.redaction import RuleSet
 
@@ -90,12 +91,13 @@ def _import_lines(
     imported: list[Imported] = []
     importer = Importer(spool, rules if log.is_redacted else None)
     events = [line for line in lines if isinstance(line, Line)]
-    for path in Reader(log.agent).transcripts(events):
+    for path in Reader(log.path, log.agent).transcripts(events):
         try:
             imported.append(importer.import_file(path, log.agent))
         except TooltrailError as error:
             failures.append(error)
     reader = Reader(
+        log.path,
         log.agent,
         begun={call for one in imported for call in one.calls},
         ended={call for one in imported for call in one.results},

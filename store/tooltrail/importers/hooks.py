@@ -9,21 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers import claude_code, codex
-from tooltrail.importers.blocks import milliseconds_of, named_texts, without
-from tooltrail.importers.events import (
-    FAILED,
-    CallFound,
-    Event,
+from tooltrail.importers import claude_code, codex, events
+from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.values import (
     Json,
-    Line,
-    OutputFound,
-    ResultFound,
-    SessionEnded,
-    SessionFound,
-    Skipped,
+    milliseconds_of,
+    named_texts,
     names_in,
     object_of,
+    without,
 )
 
 _COMMAND_TOOL: Final = "Bash"
@@ -40,10 +34,11 @@ _RECORDED: Final = names_in(
 """Members of an event that are recorded elsewhere than in `extras`."""
 
 
-class Reader:
-    """Reads the events of one agent.
+class Reader(FileReader):
+    """Reads the log of one agent.
 
     Args:
+        path: the log.
         agent: name of the agent: `claude-code` or `codex`.
         begun: the calls that transcripts have, each by its session and its id.
         ended: the calls whose results transcripts have.
@@ -51,10 +46,12 @@ class Reader:
 
     def __init__(
         self,
+        path: Path,
         agent: str,
         begun: Iterable[tuple[str, str]] = (),
         ended: Iterable[tuple[str, str]] = (),
     ) -> None:
+        super().__init__(path)
         self._agent = agent
         self._known, self._ended = frozenset(begun), set(ended)
         self._begun: set[tuple[str, str]] = set()
@@ -72,7 +69,7 @@ class Reader:
                 found.update(dict.fromkeys(path for path in paths if path.is_file()))
         return list(found)
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """What one line of the log says."""
         logged = object_of(line.value)
         event, at = _event_in(line), logged.get("at")
@@ -88,13 +85,13 @@ class Reader:
                     yield from self._end(session, "PostToolUse", {**event, **call}, at)
         elif kind in ("SessionEnd", "SubagentStop"):
             yield self._opening(session, event, at)
-            yield SessionEnded(session, at, event.get("reason"))
+            yield events.SessionEnd(session, at, event.get("reason"))
         elif kind in ("SessionStart", "SubagentStart"):
             # The transcript of Codex may name a parent that its events do not.
             if self._agent == claude_code.NAME:
                 yield self._opening(session, event, at)
         else:
-            yield Skipped(f"event {kind}", is_known=kind in _IN_TRANSCRIPT)
+            yield events.Skipped(f"event {kind}", is_known=kind in _IN_TRANSCRIPT)
             return
         yield None  # the type is known, even if the transcript has the content of the event
 
@@ -104,20 +101,20 @@ class Reader:
             return session
         return f"{session}/{agent}" if self._agent == claude_code.NAME else str(agent)
 
-    def _opening(self, session: str, event: Json, at: Any) -> SessionFound:
+    def _opening(self, session: str, event: Json, at: Any) -> events.Session:
         parent = event["session_id"] if event.get("agent_id") else None
         where = named_texts(event, "cwd")
-        return SessionFound(session, at, self._agent, parent, environment=where)
+        return events.Session(session, at, self._agent, parent, environment=where)
 
-    def _begin(self, session: str, event: Json, at: Any) -> Iterator[Event]:
+    def _begin(self, session: str, event: Json, at: Any) -> Iterator[events.Event]:
         call_id, tool = str(event.get("tool_use_id")), str(event.get("tool_name"))
         if (session, call_id) in self._begun:
             return
         self._begun.add((session, call_id))
         is_command = tool == _COMMAND_TOOL
-        yield CallFound(call_id, tool, event.get("tool_input"), is_command, at, session)
+        yield events.Call(call_id, tool, event.get("tool_input"), is_command, at, session)
 
-    def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[Event]:
+    def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[events.Event]:
         """The end of a call, and its start, of which there may be no event."""
         call_id = str(event.get("tool_use_id"))
         if (session, call_id) in self._ended:
@@ -125,7 +122,7 @@ class Reader:
         self._ended.add((session, call_id))
         duration = milliseconds_of(event.get("duration_ms"))
         yield from self._begin(session, event, at if duration is None else at - duration / 1000)
-        found = ResultFound(session, call_id, at, None, extras=without(event, _RECORDED))
+        found = events.Result(session, call_id, at, None, extras=without(event, _RECORDED))
         if kind == "PermissionDenied":
             why = str(event.get("reason") or "")
             found = found._replace(failure="permission_denied", message=why)
@@ -133,7 +130,7 @@ class Reader:
             found = self._completed(found, kind, event)
         yield found._replace(duration_ms=duration)
 
-    def _completed(self, found: ResultFound, kind: str, event: Json) -> ResultFound:
+    def _completed(self, found: events.Result, kind: str, event: Json) -> events.Result:
         """The result with what the tool returned."""
         returned, extras = (
             event.get("tool_response" if kind == "PostToolUse" else "error"),
@@ -141,7 +138,9 @@ class Reader:
         )
         output = self._output(returned, event)
         has_failed = kind == "PostToolUseFailure" and (output is None or output.exit_status is None)
-        failure = claude_code.early_end(object_of(returned)) or (FAILED if has_failed else None)
+        failure = claude_code.early_end(object_of(returned)) or (
+            events.FAILED if has_failed else None
+        )
         if output is not None and output.command is not None and isinstance(returned, dict):
             members = without(object_of(returned), frozenset({"stdout", "stderr"}))
             extras = {**extras, **({"tool_response": members} if members else {})}
@@ -152,13 +151,13 @@ class Reader:
             message=returned if has_failed and isinstance(returned, str) else "",
         )
 
-    def _output(self, returned: Any, event: Json) -> OutputFound | None:
+    def _output(self, returned: Any, event: Json) -> events.Output | None:
         path = Path(str(event.get("transcript_path")))
         if event.get("tool_name") != _COMMAND_TOOL:
             return claude_code.output_of(returned, None, path)
         command = str(object_of(event.get("tool_input")).get("command"))
         if self._agent == codex.NAME and isinstance(returned, str):
-            return OutputFound({"combined": returned}, command=command)
+            return events.Output({"combined": returned}, command=command)
         if isinstance(returned, dict) and returned.keys() & {"stdout", "stderr"}:
             returned = {"stdout": "", "stderr": "", **object_of(returned)}
         return claude_code.command_output_of(returned, None, path, command)

@@ -22,9 +22,11 @@ from tooltrail.importers import (
     swe_agent,
 )
 from tooltrail.importers.cursors import Cursor
-from tooltrail.importers.events import Event, Line, Skipped, object_of
+from tooltrail.importers.events import Event, Skipped
 from tooltrail.importers.lines import DamagedLine, read_lines
+from tooltrail.importers.readers import FileReader, Line
 from tooltrail.importers.recording import Recording, Source
+from tooltrail.importers.values import object_of
 from tooltrail.journal.log import JournalLog
 from tooltrail.records.errors import NotFoundError, UnavailableError
 from tooltrail.redaction import RuleSet
@@ -43,18 +45,6 @@ _UNEXPECTED: Final = (
 """What a reader raises at a value that no version of its agent writes."""
 
 
-class Reader(Protocol):
-    """Reads the lines of one file, in order.
-
-    A line without events is of an unknown type. For a line of a known type that adds nothing, a
-    reader yields None.
-    """
-
-    def events(self, line: Line) -> Iterable[Event]:
-        """The events of one line."""
-        ...
-
-
 class Format(Protocol):
     """The module of one format."""
 
@@ -64,7 +54,7 @@ class Format(Protocol):
         ...
 
     @property
-    def Reader(self) -> Callable[[Path], Reader]:  # noqa: N802  the class in the module
+    def Reader(self) -> Callable[[Path], FileReader]:  # noqa: N802  the class in the module
         """Makes the reader of a file."""
         ...
 
@@ -154,7 +144,7 @@ class Importer:
         return imported
 
     def import_lines(
-        self, source: Source, reader: Reader, lines: Iterable[Line | DamagedLine]
+        self, source: Source, reader: FileReader, lines: Iterable[Line | DamagedLine]
     ) -> Imported:
         """Record what a reader finds in lines of a file.
 
@@ -182,7 +172,7 @@ def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Li
 
 
 def record_lines(
-    recording: Recording, reader: Reader, lines: Iterable[Line | DamagedLine]
+    recording: Recording, reader: FileReader, lines: Iterable[Line | DamagedLine]
 ) -> tuple[DamagedLine, ...]:
     """Record what a reader finds in lines, and return those that cannot be read.
 
@@ -197,7 +187,7 @@ def record_lines(
         what = object_of(line.value).get("type") or type(line.value).__name__
         unknown: Event = Skipped(str(what), is_known=False)
         try:
-            for event in reader.events(line):
+            for event in reader.read(line):
                 unknown = None
                 if event is not None:
                     recording.add(event, line)

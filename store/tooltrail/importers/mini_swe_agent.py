@@ -11,34 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    blocks_of,
-    kind_of,
-    named_texts,
-    origin_of,
-    role_of,
-    session_name,
-    text_block,
-    text_of,
-    without,
-)
-from tooltrail.importers.events import (
-    FAILED,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import kind_of, origin_of, reasoning_part, session_name, text_of
+from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.values import (
     NOTHING,
-    CallFound,
-    Event,
-    FileReader,
     Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
     first_of,
     list_of,
+    named_texts,
     names_in,
     object_of,
     objects_of,
+    without,
 )
 
 NAME: Final = "mini-swe-agent"
@@ -73,9 +58,9 @@ class Reader(FileReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._config: Json = NOTHING
-        self._waiting: list[tuple[CallFound, OutputFound | None]] = []
+        self._waiting: list[tuple[events.Call, events.Output | None]] = []
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one document."""
         value = object_of(line.value)
         messages = objects_of(value.get("messages", line.value))
@@ -84,7 +69,7 @@ class Reader(FileReader):
         info, self._config = object_of(value, "info"), object_of(value, "info", "config")
         self._session = session_name(self._path, *messages[:3])
         version = info.get("mini_version")
-        yield SessionFound(
+        yield events.Session(
             self._session,
             next((at for one in messages if (at := _at(one))), None),
             agent=f"{NAME} {version}" if version else NAME,
@@ -97,7 +82,7 @@ class Reader(FileReader):
     def _environment(self) -> Json:
         return object_of(self._config, "environment")
 
-    def _message(self, name: str, message: Json) -> Event:
+    def _message(self, name: str, message: Json) -> events.Event:
         is_answer = message.get("role") == "assistant" or message.get("object") == "response"
         result = None if is_answer else self._result(message)
         if result is not None:
@@ -106,17 +91,19 @@ class Reader(FileReader):
             self._waiting = [*self._calls(name, message)]
         calls = [call for call, _ in self._waiting] if is_answer else []
         response = _response(message)
-        return MessageFound(
+        return events.Message(
             self._session,
             name,
             _at(message),
-            "assistant" if is_answer else role_of(message.get("role")),
-            [*_reasoning(response), *blocks_of(_content(message)), *calls],
+            "assistant" if is_answer else message.get("role"),
+            (*_reasoning(response), _content(message), *calls),
             self._origin(response),
             without(object_of(message, "extra"), _HAS_PLACE),
         )
 
-    def _calls(self, name: str, message: Json) -> Iterator[tuple[CallFound, OutputFound | None]]:
+    def _calls(
+        self, name: str, message: Json
+    ) -> Iterator[tuple[events.Call, events.Output | None]]:
         """The calls in an answer, each with what is known of its output if that is kept."""
         actions = object_of(message, "extra").get("actions")
         has_output, arguments = isinstance(actions, list), _arguments(message)
@@ -126,11 +113,11 @@ class Reader(FileReader):
             command, given_id = str(action.get("command")), action.get("tool_call_id")
             call_id = str(given_id or f"{name}/{position}")
             more = NOTHING if given_id else {"kind": "custom"}
-            call = CallFound(call_id, _TOOL, arguments.get(call_id, command), True, more=more)
+            call = events.Call(call_id, _TOOL, arguments.get(call_id, command), True, more=more)
             cwd = self._environment().get("cwd")
-            yield call, OutputFound(command=command, cwd=cwd) if has_output else None
+            yield call, events.Output(command=command, cwd=cwd) if has_output else None
 
-    def _result(self, message: Json) -> ResultFound | None:
+    def _result(self, message: Json) -> events.Result | None:
         """The result in a message; None if there is none."""
         extra = object_of(message, "extra")
         call_id = message.get("tool_call_id") or message.get("call_id")
@@ -152,13 +139,13 @@ class Reader(FileReader):
         receipt, problem = text_of(_content(message)), extra.get("exception_info")
         is_late = extra.get("exception_type") == "TimeoutExpired"
         kind = "tool_timed_out" if is_late else kind_of(problem or receipt, _KINDS)
-        return ResultFound(
+        return events.Result(
             self._session,
             str(call_id),
             _at(message),
             receipt,
             output,
-            kind or (FAILED if problem else None),
+            kind or (events.FAILED if problem else None),
             extras=without(extra, _HAS_PLACE),
         )
 
@@ -195,10 +182,9 @@ def _arguments(message: Json) -> dict[str, Any]:
     }
 
 
-def _reasoning(response: Json) -> Iterator[Json]:
+def _reasoning(response: Json) -> Iterator[Json | None]:
     """The reasoning in the provider's answer."""
     for choice in objects_of(response, "choices"):
         message = object_of(choice, "message")
         text, details = message.get("reasoning"), message.get("reasoning_details")
-        if isinstance(text, str):
-            yield text_block(text, "reasoning", {"reasoning_details": details} if details else {})
+        yield reasoning_part(text, {"reasoning_details": details} if details else NOTHING)

@@ -13,31 +13,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from tooltrail.importers.blocks import (
-    blocks_of,
-    call_block,
-    exit_status_of,
-    milliseconds_of,
-    others_than_text,
-    spelled,
-    text_block,
-    text_of,
-)
+from tooltrail.importers import events
+from tooltrail.importers.blocks import block_of, call_block, others_than_text, parts_of, text_of
 from tooltrail.importers.documents import failure_document, success_document
-from tooltrail.importers.events import (
-    FAILED,
-    NOTHING,
-    CallFound,
-    Found,
-    Json,
-    Line,
-    MessageFound,
-    ResultFound,
-    SessionEnded,
-    SessionFound,
-    Skipped,
-)
 from tooltrail.importers.parts import Parts, encoded
+from tooltrail.importers.readers import Line
+from tooltrail.importers.values import NOTHING, Json, exit_status_of, milliseconds_of, spelled
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry
 from tooltrail.records.canonical_json import encode, encode_simple
@@ -65,6 +46,7 @@ _STATES: Final[dict[str, InvocationState]] = {
 }
 """The state of a call by the kind of its error; of all other kinds, `error`."""
 
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool")
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPE_CHARS: Final = 40
 """Characters of an unknown type that a report shows."""
@@ -136,7 +118,7 @@ class Recording:
         self._entries: list[Entry] = []
         self._size = 0
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
-        self._unseen: dict[tuple[str, str], tuple[_WaitingCall, ResultFound]] = {}
+        self._unseen: dict[tuple[str, str], tuple[_WaitingCall, events.Result]] = {}
         self._repeats: Counter[tuple[str, str]] = Counter()
         self._unasked: Counter[tuple[str, str]] = Counter()  # calls of which no message spoke
         self._at = _EARLIEST  # the last time that the source says
@@ -145,13 +127,13 @@ class Recording:
         self._current = ""  # the session of the last event
         self._line: Line | None = None
 
-    def add(self, event: Found, line: Line) -> None:
+    def add(self, event: events.Found, line: Line) -> None:
         """Record one event, which was found in a line.
 
         Raises:
             UnavailableError: the spool cannot be written.
         """
-        if isinstance(event, Skipped):
+        if isinstance(event, events.Skipped):
             what = Parts(self._rules).clean_text("type", event.what)[:_TYPE_CHARS]
             self.counts["other_lines" if event.is_known else f"unknown: {what}"] += 1
             if event.is_known or not self._current:
@@ -162,19 +144,19 @@ class Recording:
         if line is not self._line:
             self._begin_line(line)
         match event:
-            case MessageFound():
+            case events.Message():
                 self._add_message(event)
-            case CallFound():
+            case events.Call():
                 self._add_call(event, event.session)
-            case ResultFound():
+            case events.Result():
                 self._add_result(event)
-            case SessionFound():
+            case events.Session():
                 self._add_session(event)
-            case SessionEnded() if self._begin_fact():
+            case events.SessionEnd() if self._begin_fact():
                 reason = event.reason if isinstance(event.reason, str) else None
                 fact = SessionClosed(self._session(event.session), self._at, reason)
                 self._append(fact, Parts(self._rules))
-            case Skipped() if self._begin_fact():
+            case events.Skipped() if self._begin_fact():
                 session = self._session(self._current)
                 name = self._id("line", str(session), digest_of(line.data))
                 self.keep(line, session, name, self._at)
@@ -230,7 +212,7 @@ class Recording:
         )
         self._encode = encode if _is_odd(line) else encode_simple
 
-    def _add_session(self, found: SessionFound) -> None:
+    def _add_session(self, found: events.Session) -> None:
         if found.session in self._opened:
             return
         self._opened.add(found.session)
@@ -250,11 +232,12 @@ class Recording:
         )
         self._append(fact, parts)
 
-    def _add_message(self, found: MessageFound) -> None:
+    def _add_message(self, found: events.Message) -> None:
+        found = found._replace(role=found.role if found.role in _ROLES else "user")
         blocks: list[Json] = []
-        calls: list[CallFound] = []
-        for one in found.blocks:
-            if isinstance(one, CallFound):
+        calls: list[events.Call] = []
+        for one in parts_of(found.content or None):
+            if isinstance(one, events.Call):
                 call_id = one.call_id if isinstance(one.call_id, str) else None
                 call = one._replace(
                     call_id=call_id or f"{found.message}/{len(calls)}",
@@ -263,14 +246,14 @@ class Recording:
                 blocks.append(call_block(call, len(calls)))
                 calls.append(call)
             else:
-                blocks.append(one)
+                blocks.append(block_of(one))
         if self._begin_fact("messages"):
             self._append_message(found, blocks)
         for position, call in enumerate(calls):
             self._at = _time(call.at) or self._at
             self._add_call(call, found.session, found.message, position)
 
-    def _append_message(self, found: MessageFound, blocks: Sequence[Json]) -> None:
+    def _append_message(self, found: events.Message, blocks: Sequence[Json]) -> None:
         if found.role != "assistant" and (blocks or found.role != "tool"):
             found = found._replace(origin=NOTHING)
         parts = Parts(self._rules)
@@ -279,7 +262,7 @@ class Recording:
             session=self._session(found.session),
             id=self._id("message", found.session, found.message),
             at=self._at,
-            role=parts.clean_text("role", found.role),
+            role=found.role,
             text=parts.add("text", encoded(text)),
             document=self._document_of(found, blocks, text, parts),
             source=self._place,
@@ -289,10 +272,10 @@ class Recording:
         self._append(fact, parts)
 
     def _document_of(
-        self, found: MessageFound, blocks: Sequence[Json], text: str, parts: Parts
+        self, found: events.Message, blocks: Sequence[Json], text: str, parts: Parts
     ) -> Digest | None:
         """The document of a message; None if the message is only its text."""
-        if not found.origin and len(blocks) == 1 and blocks[0] == text_block(text):
+        if not found.origin and blocks == [{"type": "text", "text": text}]:
             return None
         members: dict[str, object] = {"role": found.role, "blocks": blocks}
         if found.origin:
@@ -303,7 +286,7 @@ class Recording:
         return parts.add("extras", self._encode(dict(extras))) if extras else None
 
     def _add_call(
-        self, found: CallFound, session: str, message: str | None = None, position: int = 0
+        self, found: events.Call, session: str, message: str | None = None, position: int = 0
     ) -> None:
         name = (session, found.call_id)
         if message is None:
@@ -335,7 +318,7 @@ class Recording:
         )
         self._append(fact, parts, self._policy)
 
-    def _add_result(self, found: ResultFound) -> None:
+    def _add_result(self, found: events.Result) -> None:
         extras = {**found.extras, **others_than_text(found.receipt)}
         found = found._replace(receipt=text_of(found.receipt), extras=extras)
         name = (found.session, found.call_id)
@@ -381,20 +364,20 @@ class Recording:
         parts.bodies.append(document)
         self._append(fact, parts)
 
-    def _append_unpaired(self, found: ResultFound) -> None:
+    def _append_unpaired(self, found: events.Result) -> None:
         """Append a result without a call as a message, so that it is not lost."""
         block = {
             "type": "tool_result",
             "call_id": found.call_id,
-            "content": blocks_of(found.receipt),
+            "content": [block_of(one) for one in parts_of(found.receipt or None)],
             **({"status": "error"} if found.failure else {}),
         }
         name = f"result/{found.call_id}/{self._place.offset}"
-        message = MessageFound(found.session, name, None, "tool", [], extras=found.extras)
+        message = events.Message(found.session, name, None, "tool", None, extras=found.extras)
         self._append_message(message, [block])
 
     def _streams_of(
-        self, found: ResultFound, call: _WaitingCall, parts: Parts
+        self, found: events.Result, call: _WaitingCall, parts: Parts
     ) -> tuple[StreamFact, ...]:
         """The streams of an output, in the order of its document."""
         output = found.output
@@ -446,7 +429,7 @@ def _time(given: object) -> datetime | None:
 
 
 def _document(
-    found: ResultFound, call: _WaitingCall, streams: tuple[StreamFact, ...], parts: Parts
+    found: events.Result, call: _WaitingCall, streams: tuple[StreamFact, ...], parts: Parts
 ) -> bytes:
     """The complete output; empty if the source does not have it."""
     output = found.output
@@ -455,7 +438,7 @@ def _document(
     if output is None or found.failure:
         # Redacted first: a secret that is cut would not be found.
         text = parts.clean_text("message", found.receipt or found.message)
-        return failure_document(call.tool_name, found.failure or FAILED, text, streams)
+        return failure_document(call.tool_name, found.failure or events.FAILED, text, streams)
     command, cwd = (
         parts.clean_text(name, text) if isinstance(text, str) else None
         for name, text in (("command", output.command), ("cwd", output.cwd))
