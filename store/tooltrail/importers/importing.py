@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, Protocol
+from typing import IO, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from tooltrail.importers import (
     atif,
@@ -28,19 +28,22 @@ from tooltrail.importers.readers import FileReader, Line
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.importers.values import object_of
 from tooltrail.journal.log import JournalLog
-from tooltrail.records.errors import NotFoundError, UnavailableError
+from tooltrail.records.errors import NotFoundError, TooltrailError, UnavailableError
 from tooltrail.redaction import RuleSet
 
 _LINES_TO_RECOGNIZE: Final = 20
 """Lines that are tried, since the first ones may be damaged or say nothing about the format."""
 
-
 _SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
-
 _UNEXPECTED: Final = (
-    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
 )
 """What a reader raises at a value that no version of its agent writes."""
 
@@ -82,6 +85,9 @@ class Imported(NamedTuple):
     calls: AbstractSet[tuple[str, str]] = frozenset()
     results: AbstractSet[tuple[str, str]] = frozenset()
 
+
+Outcome: TypeAlias = Imported | TooltrailError
+"""What was imported from a file, or why nothing was."""
 
 _MODULES: Final[tuple[Format, ...]] = (
     *(claude_code, codex, copilot_cli, gemini_cli, pi, mini_swe_agent, opencode, swe_agent),
@@ -127,7 +133,7 @@ class Importer:
             UnavailableError: the file cannot be read, or the spool cannot be written.
         """
         _refuse_special(path)
-        chosen = FORMATS[format_name or recognize(path)]
+        chosen = FORMATS[format_name or _recognize(path)]
         cursor = Cursor(self._spool, path.resolve(), chosen.NAME)
         try:
             with path.open("rb") as file:
@@ -199,32 +205,6 @@ def record_lines(
     return tuple(damaged)
 
 
-def find_files(path: Path, format_name: str | None = None) -> Iterator[tuple[Path, str | None]]:
-    """A file, or the files of known formats in a folder, with their formats.
-
-    A file in a folder that cannot be read has None: its import reports why.
-
-    Args:
-        path: the file or the folder.
-        format_name: the format of every file; None to recognize each.
-
-    Raises:
-        NotFoundError: there is no such path, or the file is of no known format.
-        UnavailableError: the file cannot be read.
-    """
-    if not path.is_dir():
-        _refuse_special(path)
-        yield path, format_name or recognize(path)
-        return
-    for file in session_files(path):
-        try:
-            yield file, format_name or recognize(file)
-        except NotFoundError:
-            continue
-        except UnavailableError:
-            yield file, None
-
-
 def session_files(path: Path) -> list[Path]:
     """A file, or the files in a folder that may be sessions by their names."""
     if not path.is_dir():
@@ -255,7 +235,7 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
-def recognize(path: Path) -> str:
+def _recognize(path: Path) -> str:
     """The name of the format of a file.
 
     Raises:
