@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from tooltrail.cli._config_files import read_config
-from tooltrail.cli._json_edits import appended, children_of, member, parse, removed, text_of
+from tooltrail.cli._json_edits import added, children_of, member, parse, removed, text_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 _HOOKS = "hooks"
@@ -94,8 +94,8 @@ class Settings:
             before = self._read()
             data = _without_ours(before)
             entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
-            for event in agent.events:
-                data = appended(data, (_HOOKS, event), entry)
+            for event in reversed(agent.events):
+                data = added(data, (_HOOKS, event), entry)
             self._write(before, data)
         return True
 

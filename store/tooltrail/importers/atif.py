@@ -14,6 +14,7 @@ from tooltrail.importers.blocks import origin_of, reasoning_part
 from tooltrail.importers.readers import FileReader, Line
 from tooltrail.importers.values import (
     Json,
+    first_of,
     list_of,
     named_texts,
     names_in,
@@ -53,9 +54,9 @@ def _run(run: Json, parent: str | None) -> Iterator[events.Event]:
     steps, agent = list_of(run, "steps"), object_of(run, "agent")
     ids = named_texts(run, "session_id", "trajectory_id")
     session = "/".join(ids.values()) or digest_of(json.dumps(steps[:_STEPS_OF_ID]).encode())
-    named = named_texts(agent, "name", "version")
-    began = object_of(steps[0]).get("timestamp") if steps else None
-    yield events.Session(session, began, agent=" ".join(named.values()) or None, parent=parent)
+    named = named_texts(agent, "name", agent_version="version")
+    name, began = named.pop("name", None), first_of(steps).get("timestamp")
+    yield events.Session(session, began, name, parent, environment=named)
     for position, value in enumerate(steps):
         step = object_of(value)
         if "source" in step or "message" in step:

@@ -148,14 +148,14 @@ def _call(call: Json) -> events.Call:
 def _opening(about: Json, sample: Json) -> events.Session:
     run, number = (f"{sample.get(name)}" for name in ("id", "epoch"))
     ids = [about.get("eval_id") or about.get("run_id"), about.get("task_id"), run, number]
-    revision, version = object_of(about, "revision"), object_of(about, "packages")
-    where = {**revision, **about}
+    where = {**object_of(about, "revision"), **object_of(about, "packages"), **about}
+    same = {"agent_version": "inspect_ai", "git_commit": "commit", "repository": "origin"}
     return events.Session(
         str(sample.get("uuid") or "/".join(map(str, ids))),
         about.get("created"),
-        agent=f"{NAME} {version['inspect_ai']}" if version.get("inspect_ai") else NAME,
+        agent=NAME,
         title=f"{about.get('task')} {run} ({number})",
-        environment=named_texts(where, "task", "model", git_commit="commit", repository="origin"),
+        environment=named_texts(where, "task", "model", **same),
     )
 
 

@@ -68,13 +68,13 @@ class Reader(FileReader):
             return
         info, self._config = object_of(value, "info"), object_of(value, "info", "config")
         self._session = session_name(self._path, *messages[:3])
-        version = info.get("mini_version")
+        where = {**self._environment(), **info}
         yield events.Session(
             self._session,
             next((at for one in messages if (at := _at(one))), None),
-            agent=f"{NAME} {version}" if version else NAME,
+            agent=NAME,
             title=value.get("instance_id"),
-            environment=named_texts(self._environment(), "cwd", "image"),
+            environment=named_texts(where, "cwd", "image", agent_version="mini_version"),
         )
         for number, message in enumerate(messages):
             yield self._message(str(number), message)

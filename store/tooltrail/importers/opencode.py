@@ -79,15 +79,9 @@ class Reader(FileReader):
 
 
 def _opening(session: str, info: Json) -> events.Session:
-    found = named_texts(info, "version")
-    return events.Session(
-        session,
-        _time(info, "created"),
-        f"{NAME} {found['version']}" if "version" in found else NAME,
-        info.get("parentID"),
-        info.get("title"),
-        named_texts(info, cwd="directory", project="projectID"),
-    )
+    at, parent, title = _time(info, "created"), info.get("parentID"), info.get("title")
+    where = named_texts(info, agent_version="version", cwd="directory", project="projectID")
+    return events.Session(session, at, NAME, parent, title, where)
 
 
 def _message(session: str, number: str, message: Json) -> Iterator[events.Event]:

@@ -150,10 +150,9 @@ def _is_event(value: Json) -> bool:
 def _opening(session: str, value: Json, history: Sequence[Json]) -> events.Session:
     about = {**value, **object_of(value, "issue")}
     versions = (object_of(one, "args").get("openhands_version") for one in history)
-    version = next((one for one in versions if isinstance(one, str)), None)
-    agent = f"{NAME} {version}" if version else NAME
-    title = about.get("title") or about.get("instance_id")
-    return events.Session(session, history[0].get("timestamp"), agent, title=title)
+    where = {"agent_version": next((one for one in versions if isinstance(one, str)), None)}
+    title, began = about.get("title") or about.get("instance_id"), history[0].get("timestamp")
+    return events.Session(session, began, NAME, None, title, named_texts(where, *where))
 
 
 def _arguments(metadata: Json) -> Any:
