@@ -67,7 +67,6 @@ class Reader(FileReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._session = path.parent.name
-        self._calls: set[tuple[str, str]] = set()
         self._denied: set[str] = set()
 
     def read(self, line: Line) -> Iterator[events.Event]:
@@ -85,10 +84,10 @@ class Reader(FileReader):
             yield events.Session(session, at, NAME, self._session)
         call_id = data.get("toolCallId")
         if kind in _ROLES:
-            yield self._message(session, name, at, _ROLES[kind], data)
-        elif kind == "tool.execution_start" and (session, str(call_id)) not in self._calls:
+            yield _message(session, name, at, _ROLES[kind], data)
+        elif kind == "tool.execution_start":
             yield None  # the type is known, even if the call has no name
-            for call in self._calls_in(session, [{**data, "name": data.get("toolName")}]):
+            for call in _calls_in([{**data, "name": data.get("toolName")}]):
                 yield call._replace(session=session, at=at)
         elif kind == "tool.execution_complete" and isinstance(call_id, str):
             yield _result(session, call_id, at, data, is_denied=call_id in self._denied)
@@ -97,22 +96,23 @@ class Reader(FileReader):
                 self._denied.add(str(call_id))
             yield events.Skipped(kind, is_known=kind.startswith(_STATE))
 
-    def _message(self, session: str, name: str, at: Any, role: str, data: Json) -> events.Message:
-        signature = named_texts(data, signature="reasoningOpaque")
-        text, content = str(data.get("reasoningText") or ""), data.get("content")
-        reasoning = reasoning_part(text, signature) if text or signature else None
-        calls = self._calls_in(session, objects_of(data, "toolRequests"))
-        said = (reasoning, spelled(content) if content else None, *calls)
-        return events.Message(session, name, at, role, said, _origin(data), without(data, _SAID))
 
-    def _calls_in(self, session: str, requests: Iterable[Json]) -> Iterator[events.Call]:
-        for request in requests:
-            match request:
-                case {"toolCallId": str(call_id), "name": str(tool)}:
-                    self._calls.add((session, call_id))
-                    yield events.Call(call_id, tool, request.get("arguments"))
-                case _:
-                    pass
+def _message(session: str, name: str, at: Any, role: str, data: Json) -> events.Message:
+    signature = named_texts(data, signature="reasoningOpaque")
+    text, content = str(data.get("reasoningText") or ""), data.get("content")
+    reasoning = reasoning_part(text, signature) if text or signature else None
+    calls = _calls_in(objects_of(data, "toolRequests"))
+    said = (reasoning, spelled(content) if content else None, *calls)
+    return events.Message(session, name, at, role, said, _origin(data), without(data, _SAID))
+
+
+def _calls_in(requests: Iterable[Json]) -> Iterator[events.Call]:
+    for request in requests:
+        match request:
+            case {"toolCallId": str(call_id), "name": str(tool)}:
+                yield events.Call(call_id, tool, request.get("arguments"))
+            case _:
+                pass
 
 
 def _opening(session: str, at: Any, data: Json) -> events.Session:

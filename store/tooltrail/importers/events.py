@@ -34,7 +34,9 @@ class Session(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A tool call: a block of the message that asks for it, or an event if no message does.
+    """A tool call: a block of the message that asks for it, or an event.
+
+    An event of a call that waits for its result already adds nothing.
 
     Attributes:
         call_id: the provider's id of the call; it may repeat. Of a call in a message that has none,
@@ -43,7 +45,7 @@ class Call(NamedTuple):
         arguments: the arguments as the model sent them: a text, or any JSON value.
         is_command: whether the tool runs a command.
         at: time of the call; None for that of its message.
-        session: id of the session, if no message asks for the call.
+        session: id of the session, for an event.
         more: further members of the call in its message: `kind`, `namespace`.
     """
 

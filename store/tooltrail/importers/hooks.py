@@ -53,8 +53,7 @@ class Reader(FileReader):
     ) -> None:
         super().__init__(path)
         self._agent = agent
-        self._known, self._ended = frozenset(begun), set(ended)
-        self._begun: set[tuple[str, str]] = set()
+        self._begun, self._ended = frozenset(begun), set(ended)
 
     def transcripts(self, lines: Iterable[Line]) -> list[Path]:
         """The existing transcripts that events name, each once."""
@@ -75,8 +74,8 @@ class Reader(FileReader):
         event, at = _event_in(line), logged.get("at")
         session, kind = self._session_of(event), str(event.get("hook_event_name"))
         if kind == "PreToolUse":
-            if (session, str(event.get("tool_use_id"))) not in self._known:
-                yield from self._begin(session, event, at)
+            if (session, str(event.get("tool_use_id"))) not in self._begun:
+                yield _call(session, event, at)
         elif kind in _ENDS:
             yield from self._end(session, kind, event, at)
         elif kind == "PostToolBatch":
@@ -106,14 +105,6 @@ class Reader(FileReader):
         where = named_texts(event, "cwd")
         return events.Session(session, at, self._agent, parent, environment=where)
 
-    def _begin(self, session: str, event: Json, at: Any) -> Iterator[events.Event]:
-        call_id, tool = str(event.get("tool_use_id")), str(event.get("tool_name"))
-        if (session, call_id) in self._begun:
-            return
-        self._begun.add((session, call_id))
-        is_command = tool == _COMMAND_TOOL
-        yield events.Call(call_id, tool, event.get("tool_input"), is_command, at, session)
-
     def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[events.Event]:
         """The end of a call, and its start, of which there may be no event."""
         call_id = str(event.get("tool_use_id"))
@@ -121,7 +112,7 @@ class Reader(FileReader):
             return
         self._ended.add((session, call_id))
         duration = milliseconds_of(event.get("duration_ms"))
-        yield from self._begin(session, event, at if duration is None else at - duration / 1000)
+        yield _call(session, event, at if duration is None else at - duration / 1000)
         found = events.Result(session, call_id, at, None, extras=without(event, _RECORDED))
         if kind == "PermissionDenied":
             why = str(event.get("reason") or "")
@@ -161,6 +152,11 @@ class Reader(FileReader):
         if isinstance(returned, dict) and returned.keys() & {"stdout", "stderr"}:
             returned = {"stdout": "", "stderr": "", **object_of(returned)}
         return claude_code.command_output_of(returned, None, path, command)
+
+
+def _call(session: str, event: Json, at: Any) -> events.Call:
+    call_id, tool = str(event.get("tool_use_id")), str(event.get("tool_name"))
+    return events.Call(call_id, tool, event.get("tool_input"), tool == _COMMAND_TOOL, at, session)
 
 
 def _event_in(line: Line) -> Json:

@@ -8,7 +8,7 @@ what was sent to the provider. Long texts of events stand in `attachments`. A ca
 but no message was made by another agent, or its message was removed from the conversation.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -80,7 +80,6 @@ class _Sample:
         self._tools: defaultdict[str, list[Json]] = defaultdict(list)
         self._answers: dict[str, Json] = {}
         self._sent: dict[str, str | None] = {}
-        self._asked: Counter[str] = Counter()
         for event in objects_of(sample, "events") or objects_of(old, "events"):
             if event.get("event") == "tool":
                 self._tools[str(event.get("id"))].append(_attached(event, attachments))
@@ -100,24 +99,18 @@ class _Sample:
                 yield events.Skipped(type(value).__name__, is_known=False)
             elif message.get("role") == "tool" and isinstance(call_id, str):
                 found = self._tools.get(call_id)
-                self._asked[call_id] -= 1
                 yield self._result(call_id, found.pop(0) if found else NOTHING, message)
             else:
                 yield self._message(name, message)
         for call_id, found in self._tools.items():
             for event in found:
-                if self._asked[call_id] > 0:  # its message is in the conversation
-                    self._asked[call_id] -= 1
-                else:
-                    call, at = _call(event), event.get("timestamp")
-                    yield call._replace(at=at, session=self._session)
+                yield _call(event)._replace(at=event.get("timestamp"), session=self._session)
                 yield self._result(call_id, event, None)
 
     def _message(self, name: str, message: Json) -> events.Message:
         answer = self._answers.get(name, NOTHING)
         at = answer.get("completed") or answer.get("timestamp")
         calls = [*map(_call, objects_of(message, "tool_calls"))]
-        self._asked.update(one.call_id for one in calls)
         content, extras = (message.get("content"), *calls), without(message, _KNOWN)
         origin, role = _origin(message, answer), message.get("role")
         return events.Message(self._session, name, at, role, content, origin, extras)

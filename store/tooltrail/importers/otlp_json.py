@@ -7,7 +7,7 @@ agent comes after its chats, and repeats their messages, except those of the sys
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
@@ -73,8 +73,8 @@ class Reader(FileReader):
         self._sessions: dict[str, str] = {}  # by trace
         self._seen: set[tuple[str, str]] = set()  # spans and messages
         self._answers: set[tuple[str, str]] = set()
-        self._asked: defaultdict[str, list[events.Call]] = defaultdict(list)
-        self._ran: Counter[tuple[str, str]] = Counter()  # calls whose spans came first
+        self._asked: defaultdict[str, dict[str, tuple[str, Any]]] = defaultdict(dict)
+        self._ran: set[tuple[str, str]] = set()  # calls whose spans came first
 
     def read(self, line: Line) -> Iterator[events.Event]:
         """The events of the spans in one export."""
@@ -101,22 +101,18 @@ class Reader(FileReader):
         return is_new
 
     def _call(self, session: str, span: Json) -> Iterator[events.Event]:
-        """The result of a call, and the call unless a message asked for it."""
+        """A call, which a message may have asked for, and its result."""
         tool, given, began = span["tool"], _spelled(span["arguments"]), span["began_at"]
-        call_id = span["call_id"]
-        what = str(call_id) if call_id else (tool, parsed(given))
-        for call in self._asked[session]:
-            if what in (call.call_id, (call.tool_name, parsed(call.arguments))):
-                self._asked[session].remove(call)
-                break
-        else:
-            call = events.Call(str(call_id or span["id"]), tool, given, at=began, session=session)
-            self._ran[session, call.call_id] += 1
-            yield call
+        asked, what = self._asked[session], (tool, parsed(given))
+        same = (one for one, asked_for in asked.items() if asked_for == what)
+        call_id = str(span["call_id"] or next(same, span["id"]))
+        asked.pop(call_id, None)
+        self._ran.add((session, call_id))
+        yield events.Call(call_id, tool, given, at=began, session=session)
         output, extras = events.output_of(span["result"]), span["extras"]
         failure, message = events.FAILED if span["has_failed"] else None, span["failure"]
         at, took = span["ended_at"], span["duration_ms"]
-        yield events.Result(session, call.call_id, at, None, output, failure, took, extras, message)
+        yield events.Result(session, call_id, at, None, output, failure, took, extras, message)
 
     def _messages(self, session: str, span: Json) -> Iterator[events.Event]:
         """What is new in a conversation: what is after the last recorded answer."""
@@ -138,11 +134,9 @@ class Reader(FileReader):
             asked = event.content if isinstance(event, events.Message) else ()
             calls = [one for one in asked if isinstance(one, events.Call)]
             for position, one in enumerate(calls):
-                call = one._replace(call_id=str(one.call_id or f"{name}/{position}"))
-                if self._ran[session, call.call_id]:
-                    self._ran[session, call.call_id] -= 1
-                else:
-                    self._asked[session].append(call)
+                call_id = str(one.call_id or f"{name}/{position}")
+                if (session, call_id) not in self._ran:
+                    self._asked[session][call_id] = (one.tool_name, parsed(one.arguments))
             yield event
         if is_chat and input_count == len(said):
             # Of an answer without content, a message that no model is shown has the tokens.

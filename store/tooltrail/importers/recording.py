@@ -156,7 +156,7 @@ class Recording:
                 reason = event.reason if isinstance(event.reason, str) else None
                 fact = SessionClosed(self._session(event.session), self._at, reason)
                 self._append(fact, Parts(self._rules))
-            case events.Skipped() if self._begin_fact():
+            case events.Skipped():
                 session = self._session(self._current)
                 name = self._id("line", str(session), digest_of(line.data))
                 self.keep(line, session, name, self._at)
@@ -182,10 +182,10 @@ class Recording:
 
     def keep(self, line: Line, session: UUID, message_id: UUID, at: datetime) -> None:
         """Keep a line verbatim, as a message that no model is shown, unless it is known."""
-        if line.offset < self._source.since:
-            return
         if line is not self._line:
             self._begin_line(line)
+        if not self._begin_fact():
+            return
         parts = Parts(self._rules)
         fact = MessageAdded(
             session=session,
@@ -290,6 +290,8 @@ class Recording:
     ) -> None:
         name = (session, found.call_id)
         if message is None:
+            if self._waiting[name]:  # a message asked for it
+                return
             self._unasked[name] += 1
         elif self._unasked[name]:  # the message comes after the call that it asks for
             self._unasked[name] -= 1
