@@ -31,14 +31,12 @@ class Agent(NamedTuple):
     """Where an agent keeps its settings, and the events to record.
 
     Attributes:
-        name: name of the agent.
         variable: environment variable that names its folder.
         folder: its folder in a project, and in the home folder by default.
         file: name of the file.
         events: the events.
     """
 
-    name: str
     variable: str
     folder: str
     file: str
@@ -46,31 +44,17 @@ class Agent(NamedTuple):
 
     def settings(self, environment: Mapping[str, str], *, of_project: bool) -> Path:
         """The file with the settings of the project in the current folder, or of the user."""
-        folder = environment.get(self.variable)
-        if of_project:
-            return Path(self.folder).absolute() / self.file
-        return (Path(folder) if folder else Path.home() / self.folder) / self.file
+        of_user = Path(environment.get(self.variable) or Path.home() / self.folder)
+        return (Path(self.folder).absolute() if of_project else of_user) / self.file
 
 
-_OF_BOTH = ("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop")
+_OF_BOTH = (
+    *("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "SessionStart", "SessionEnd"),
+)
+_OF_CLAUDE = (*_OF_BOTH, "PostToolUseFailure", "PermissionDenied")
 AGENT_SETTINGS = {
-    one.name: one
-    for one in (
-        Agent(
-            "claude-code",
-            "CLAUDE_CONFIG_DIR",
-            ".claude",
-            "settings.json",
-            (*_OF_BOTH, "PostToolUseFailure", "PermissionDenied", "SessionStart", "SessionEnd"),
-        ),
-        Agent(
-            "codex",
-            "CODEX_HOME",
-            ".codex",
-            "hooks.json",
-            (*_OF_BOTH, "SessionStart", "SessionEnd", "Stop"),
-        ),
-    )
+    "claude-code": Agent("CLAUDE_CONFIG_DIR", ".claude", "settings.json", _OF_CLAUDE),
+    "codex": Agent("CODEX_HOME", ".codex", "hooks.json", (*_OF_BOTH, "Stop")),
 }
 """The agents with hooks, by name."""
 

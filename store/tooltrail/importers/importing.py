@@ -166,7 +166,7 @@ class Importer:
             source.format,
             recording.counts,
             damaged,
-            recording.calls,
+            frozenset(recording.calls),
             recording.results,
         )
 
@@ -236,13 +236,7 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
 
 
 def _recognize(path: Path) -> str:
-    """The name of the format of a file.
-
-    Raises:
-        NotFoundError: the file does not exist, or no format fits.
-        UnavailableError: the file cannot be read.
-    """
-    _refuse_special(path)
+    """The name of the format of a file."""
     try:
         with path.open("rb") as file:
             for line in islice(read_lines(file), _LINES_TO_RECOGNIZE):

@@ -57,7 +57,8 @@ class Reader(FileReader):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._config: Json = NOTHING
+        self._environment: Json = NOTHING
+        self._model: Any = None
         self._waiting: list[tuple[events.Call, events.Output | None]] = []
 
     def read(self, line: Line) -> Iterator[events.Event]:
@@ -66,9 +67,10 @@ class Reader(FileReader):
         messages = objects_of(value.get("messages", line.value))
         if not messages:
             return
-        info, self._config = object_of(value, "info"), object_of(value, "info", "config")
+        self._environment = object_of(value, "info", "config", "environment")
+        self._model = object_of(value, "info", "config", "model").get("model_name")
         self._session = session_name(self._path, *messages[:3])
-        where = {**self._environment(), **info}
+        where = {**self._environment, **object_of(value, "info")}
         yield events.Session(
             self._session,
             next((at for one in messages if (at := _at(one))), None),
@@ -78,9 +80,6 @@ class Reader(FileReader):
         )
         for number, message in enumerate(messages):
             yield self._message(str(number), message)
-
-    def _environment(self) -> Json:
-        return object_of(self._config, "environment")
 
     def _message(self, name: str, message: Json) -> events.Event:
         is_answer = message.get("role") == "assistant" or message.get("object") == "response"
@@ -114,8 +113,8 @@ class Reader(FileReader):
             call_id = str(given_id or f"{name}/{position}")
             more = NOTHING if given_id else {"kind": "custom"}
             call = events.Call(call_id, _TOOL, arguments.get(call_id, command), True, more=more)
-            cwd = self._environment().get("cwd")
-            yield call, events.Output(command=command, cwd=cwd) if has_output else None
+            known = events.Output(command=command, cwd=self._environment.get("cwd"))
+            yield call, known if has_output else None
 
     def _result(self, message: Json) -> events.Result | None:
         """The result in a message; None if there is none."""
@@ -151,8 +150,8 @@ class Reader(FileReader):
 
     def _origin(self, response: Json) -> Json:
         choice = first_of(response, "choices")
-        found = {"model": object_of(self._config, "model").get("model_name")}
-        found |= {**without(response, frozenset()), **without(choice, frozenset())}
+        known = frozenset[str]()
+        found = {"model": self._model, **without(response, known), **without(choice, known)}
         names, usage = ("provider", "model", "finish_reason"), response.get("usage")
         return origin_of(NAME, found, usage, *names, response_id="id")
 

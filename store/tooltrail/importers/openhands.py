@@ -63,7 +63,6 @@ class Reader(FileReader):
         super().__init__(path)
         self._calls: dict[str, str] = {}
         self._last_call: str | None = None
-        self._commands: set[str] = set()
 
     def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one history."""
@@ -71,7 +70,7 @@ class Reader(FileReader):
         if not any(map(_is_event, found)):
             return
         self._session = digest_of(json.dumps(found[:_EVENTS_OF_ID]).encode())
-        self._calls, self._last_call, self._commands = {}, None, set()
+        self._calls, self._last_call = {}, None
         yield _opening(self._session, object_of(line.value), found)
         for position, event in enumerate(found):
             name = str(position if event.get("id") is None else event["id"])
@@ -88,12 +87,9 @@ class Reader(FileReader):
     def _said(self, name: str, event: Json) -> events.Message:
         content = object_of(event.get("args", event)).get("content")
         is_first = name == "0"
-        if event.get("action") == "system":
-            role = "system"
-        elif event.get("source", "user" if is_first else "agent") == "user":
-            role = "user"
-        else:
-            role = "assistant"
+        source = event.get("source", "user" if is_first else "agent")
+        role = "user" if source == "user" else "assistant"
+        role = "system" if event.get("action") == "system" else role
         return self._message(name, event, role, content)
 
     def _called(self, name: str, event: Json) -> events.Message:
@@ -106,30 +102,19 @@ class Reader(FileReader):
             arguments = without(given, frozenset({"thought", "action"}))
         tool = named.get("tool") or str(event.get("action"))
         self._calls[name] = self._last_call = call_id
-        if is_command:
-            self._commands.add(call_id)
         origin = origin_of_answer(object_of(metadata, "model_response"))
         said = (given.get("thought"), events.Call(call_id, tool, arguments, is_command))
         return self._message(name, event, "assistant", said, origin)
 
     def _observed(self, name: str, event: Json) -> events.Event:
-        call_id = object_of(event, "tool_call_metadata").get("tool_call_id")
-        if call_id is None:
-            cause = event.get("cause")
-            has_ids = "id" in event
-            call_id = self._calls.get(str(cause)) if has_ids else self._last_call
+        last = self._calls.get(str(event.get("cause"))) if "id" in event else self._last_call
+        call_id = object_of(event, "tool_call_metadata").get("tool_call_id", last)
         if isinstance(call_id, str):
-            is_command = call_id in self._commands
-            return _result(self._session, call_id, event, is_command=is_command)
+            return _result(self._session, call_id, event)
         return self._message(name, event, "user", event.get("content"))
 
     def _message(
-        self,
-        name: str,
-        event: Json,
-        role: str,
-        content: Any,
-        origin: Json = NOTHING,
+        self, name: str, event: Json, role: str, content: Any, origin: Json = NOTHING
     ) -> events.Message:
         extras = without(event, _KNOWN) if "id" in event else NOTHING
         at = event.get("timestamp")
@@ -164,16 +149,14 @@ def _arguments(metadata: Json) -> Any:
     return None
 
 
-def _result(session: str, call_id: str, event: Json, *, is_command: bool) -> events.Result:
+def _result(session: str, call_id: str, event: Json) -> events.Result:
     what, text = event.get("observation"), event.get("content")
     receipt, returned = text if isinstance(text, str) else None, event.get("extras")
     output, extras = None, without(event, _KNOWN)
     if what == "run":
-        output, receipt = (
-            _command_output(receipt or "", object_of(event.get("extras", event))),
-            None,
-        )
-    elif what in _RETURNING and returned and not is_command:
+        output = _command_output(receipt or "", object_of(event.get("extras", event)))
+        receipt = None
+    elif what in _RETURNING and returned:
         output, extras = events.Output(structured=returned), without(event, _KNOWN | {"extras"})
     failure = "permission_denied" if what == "user_rejected" else None
     if what == "error" or (what in ("edit", "read") and (receipt or "").startswith("ERROR:")):

@@ -97,6 +97,7 @@ class Recording:
         counts: events by kind: `sessions`, `messages`, `calls`, `results`, `unpaired_calls`,
             `unpaired_results`, `other_lines`; `unknown: TYPE` for lines of types that this program
             does not know; and the facts, `new` and `known`.
+        calls: the number of calls with an id, by the session and the id in the source.
         results: the calls with a result, each by its session and its id in the source.
     """
 
@@ -108,6 +109,7 @@ class Recording:
         rules: RuleSet | None,
     ) -> None:
         self.counts: Counter[str] = Counter()
+        self.calls: Counter[tuple[str, str]] = Counter()
         self.results: set[tuple[str, str]] = set()
         self._record = append
         self._spool = spool
@@ -119,7 +121,6 @@ class Recording:
         self._size = 0
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
         self._unseen: dict[tuple[str, str], tuple[_WaitingCall, events.Result]] = {}
-        self._repeats: Counter[tuple[str, str]] = Counter()
         self._unasked: Counter[tuple[str, str]] = Counter()  # calls of which no message spoke
         self._at = _EARLIEST  # the last time that the source says
         self._sessions: dict[str, UUID] = {}
@@ -169,11 +170,6 @@ class Recording:
             self.counts[kind] += 1
         self.counts["new" if self._is_new else "known"] += 1
         return self._is_new and self._record is not None
-
-    @property
-    def calls(self) -> frozenset[tuple[str, str]]:
-        """The calls, each by its session and its id in the source."""
-        return frozenset(self._repeats)
 
     def finish(self) -> None:
         """Append everything that was recorded."""
@@ -297,7 +293,7 @@ class Recording:
             self._unasked[name] -= 1
             return
         is_made = self._begin_fact("calls")
-        number, self._repeats[name] = self._repeats[name], self._repeats[name] + 1
+        number, self.calls[name] = self.calls[name], self.calls[name] + 1
         call_id = self._id("call", *name, *([str(number)] if number else []))
         parts = Parts(self._rules)
         tool_name = recordable_name(parts.clean_text("tool_name", found.tool_name))
