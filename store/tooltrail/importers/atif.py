@@ -73,16 +73,15 @@ def _step(session: str, name: str, step: Json) -> Iterator[events.Event]:
     at, source = step.get("timestamp"), step.get("source")
     role, calls = "assistant" if source == "agent" else source, objects_of(step, "tool_calls")
     reasoning = reasoning_part(step.get("reasoning_content"))
-    content = (reasoning, step.get("message"), *map(_call, calls))
+    asked = (
+        events.Call(one.get("tool_call_id"), str(one.get("function_name")), one.get("arguments"))
+        for one in calls
+    )
+    content = (reasoning, step.get("message"), *asked)
     origin = origin_of(NAME, step, step.get("metrics"), model="model_name")
     yield events.Message(session, name, at, role, content, origin, without(step, _KNOWN))
     for position, one in enumerate(objects_of(step, "observation", "results")):
         yield _result(session, f"{name}/{position}", at, one)
-
-
-def _call(call: Json) -> events.Call:
-    tool = str(call.get("function_name"))
-    return events.Call(call.get("tool_call_id"), tool, call.get("arguments"))
 
 
 def _result(session: str, name: str, at: Any, result: Json) -> events.Event:

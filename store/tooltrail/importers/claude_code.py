@@ -43,6 +43,7 @@ _KNOWN: Final = names_in(
 )
 """Members of a line that have a place in our records, or repeat what another line says."""
 
+_OF_ORIGIN: Final = {"response_id": "id", "finish_reason": "stop_reason"}
 _MARSHAL_VERSION: Final = 2
 """Equal values give equal bytes: later versions also say which values are the same object."""
 
@@ -96,7 +97,9 @@ class Reader(FileReader):
             yield events.Skipped(str(kind), is_known=str(kind) in _NO_CONVERSATION)
             return
         value = inner or value
-        session, name = self._session_of(value), value.get("uuid")
+        session, agent, name = value.get("sessionId"), value.get("agentId"), value.get("uuid")
+        session = session if isinstance(session, str) else self._session
+        session = f"{session}/{agent}" if agent else session
         message = hash(marshal.dumps(value.get("message"), _MARSHAL_VERSION))
         if not isinstance(name, str) or self._seen.get((session, name), message) != message:
             name = str(line.offset)  # another message with the id of an earlier one
@@ -108,11 +111,6 @@ class Reader(FileReader):
             self._sessions.add(session)
             yield _opening(session, value)
         yield from self._message(session, name, value)
-
-    def _session_of(self, value: Json) -> str:
-        session, agent = value.get("sessionId"), value.get("agentId")
-        session = session if isinstance(session, str) else self._session
-        return f"{session}/{agent}" if agent else session
 
     def _message(self, session: str, name: str, value: Json) -> Iterator[events.Event]:
         message, at = object_of(value, "message"), value.get("timestamp")
@@ -126,8 +124,9 @@ class Reader(FileReader):
                 case _:
                     said.append(block)
         if said:
-            role = message.get("role") or value.get("type")
-            yield events.Message(session, name, at, role, said, _origin(message), _others(value))
+            role, usage = message.get("role") or value.get("type"), message.get("usage")
+            origin = origin_of("anthropic", message, usage, "model", **_OF_ORIGIN)
+            yield events.Message(session, name, at, role, said, origin, _others(value))
         elif message.get("content") == []:
             yield None  # the type is known, but the message says nothing
 
@@ -148,9 +147,12 @@ class Reader(FileReader):
         )
         failure = early_end(object_of(returned))
         if block.get("is_error") is True and (command is None or output is None):
-            failure = failure or _kind(receipt or "")
+            said = (kind for words, kind in _KINDS.items() if words in (receipt or "")[:_WORDS_IN])
+            failure = failure or next(said, events.FAILED)
         extras = _extras(value, returned, is_command=command is not None)
-        at, duration = value.get("timestamp"), _duration(object_of(returned))
+        members, at = object_of(returned), value.get("timestamp")
+        times = (milliseconds_of(members.get(one)) for one in ("durationMs", "totalDurationMs"))
+        duration = next((one for one in times if one is not None), None)
         shown = content if returned is None else receipt  # `returned` has the images, too
         return events.Result(session, call_id, at, shown, output, failure, duration, extras)
 
@@ -172,18 +174,8 @@ def _agent_progress(value: Json) -> dict[str, Any] | None:
 
 def _opening(session: str, value: Json) -> events.Session:
     where = named_texts(value, "cwd", "entrypoint", agent_version="version", git_branch="gitBranch")
-    return events.Session(
-        session,
-        value.get("timestamp"),
-        agent=NAME,
-        parent=session.rpartition("/")[0] or None,
-        environment=where,
-    )
-
-
-def _origin(message: Json) -> Json:
-    names, usage = {"response_id": "id", "finish_reason": "stop_reason"}, message.get("usage")
-    return origin_of("anthropic", message, usage, "model", **names)
+    parent = session.rpartition("/")[0] or None
+    return events.Session(session, value.get("timestamp"), NAME, parent, environment=where)
 
 
 def output_of(returned: Any, receipt: str | None, path: Path) -> events.Output | None:
@@ -233,12 +225,6 @@ def early_end(returned: Json) -> str | None:
     return "tool_timed_out" if has_limit and not returned.get("backgroundTaskId") else None
 
 
-def _duration(returned: Json) -> int | None:
-    """How long a tool ran, by the first member that has a valid time."""
-    times = (milliseconds_of(returned.get(name)) for name in ("durationMs", "totalDurationMs"))
-    return next((one for one in times if one is not None), None)
-
-
 def _others(value: Json) -> dict[str, Any]:
     """The members of a line that have no place in our records, including null ones."""
     return {name: one for name, one in value.items() if name not in _KNOWN}
@@ -255,12 +241,6 @@ def _extras(value: Json, returned: Any, *, is_command: bool) -> Json:
         case _:
             pass
     return extras
-
-
-def _kind(receipt: str) -> str:
-    """The kind of a failure, by the words of Claude Code."""
-    found = (kind for words, kind in _KINDS.items() if words in receipt[:_WORDS_IN])
-    return next(found, events.FAILED)
 
 
 class _Spill(NamedTuple):
@@ -317,10 +297,6 @@ def _read_spill(name: str, path: Path) -> bytes | None:
     return found
 
 
-def _without_links(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW)
-
-
 def _read_inside(folder: Path, *names: str) -> bytes | None:
     """The bytes of a regular file inside a folder; None if there is none.
 
@@ -330,7 +306,7 @@ def _read_inside(folder: Path, *names: str) -> bytes | None:
         path = folder.resolve().joinpath(*names)
         if path != path.resolve() or not path.is_file():
             return None
-        with open(path, "rb", opener=_without_links) as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
             return file.read()
     except (OSError, RuntimeError, ValueError):  # such as a name with NUL or a lone surrogate
         return None

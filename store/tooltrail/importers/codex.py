@@ -180,6 +180,9 @@ class Reader(FileReader):
         end = ends.popleft() if ends else NOTHING
         receipt, has_failed = _receipt(item.get("output", item.get("tools")))
         said = _STATUS.match(receipt or "")
+        seconds, nanos = (object_of(end, "duration").get(one) for one in ("secs", "nanos"))
+        is_timed = type(seconds) is int and type(nanos) is int
+        lasted = seconds * 1000 + nanos // 1_000_000 if is_timed else None
         return events.Result(
             self._session,
             call_id,
@@ -187,7 +190,7 @@ class Reader(FileReader):
             receipt,
             _output(end) if end else None,
             events.FAILED if has_failed or _has_failed(end) else None,
-            _duration(object_of(end, "duration")),
+            lasted,
             _extras(item, end),
             exit_status=int(said[said.lastindex or 0]) if said else None,
         )
@@ -195,14 +198,9 @@ class Reader(FileReader):
 
 def _opening(session: str, item: Json) -> events.Session:
     git = {"git_branch": "branch", "git_commit": "commit_hash", "repository": "repository_url"}
-    about = {**object_of(item, "git"), **item}
-    return events.Session(
-        session,
-        item.get("timestamp"),
-        agent=NAME,
-        parent=_parent(item),
-        environment=named_texts(about, "cwd", "originator", agent_version="cli_version", **git),
-    )
+    about, at = {**object_of(item, "git"), **item}, item.get("timestamp")
+    where = named_texts(about, "cwd", "originator", agent_version="cli_version", **git)
+    return events.Session(session, at, NAME, _parent(item), environment=where)
 
 
 def _parent(item: Json) -> str | None:
@@ -304,10 +302,3 @@ def _has_failed(end: Json) -> bool:
             return True
         case _:
             return False
-
-
-def _duration(lasted: Json) -> int | None:
-    seconds, nanos = lasted.get("secs"), lasted.get("nanos")
-    if type(seconds) is not int or type(nanos) is not int:
-        return None
-    return seconds * 1000 + nanos // 1_000_000

@@ -40,6 +40,7 @@ _ROLES: Final = {
 }
 """The types of events that are messages, and their authors."""
 
+_OF_GIT: Final = {"git_branch": "branch", "git_commit": "headCommit", "git_root": "gitRoot"}
 _SAID: Final = names_in(
     "apiCallId content interactionId messageId model outputTokens parentToolCallId reasoningOpaque "
     "reasoningText role toolRequests turnId"
@@ -76,7 +77,10 @@ class Reader(FileReader):
         at, name = value.get("timestamp"), str(value.get("id") or line.offset)
         if kind == "session.start":
             self._session = str(data.get("sessionId") or self._session)
-            yield _opening(self._session, at, data)
+            about = {**object_of(data, "context"), "agent_version": data.get("copilotVersion")}
+            where = named_texts(about, "cwd", "agent_version", "repository", **_OF_GIT)
+            at = data.get("startTime") or at
+            yield events.Session(self._session, at, NAME, environment=where)
             return
         agent = value.get("agentId") or data.get("parentToolCallId")
         session = f"{self._session}/{agent}" if agent else self._session
@@ -103,7 +107,9 @@ def _message(session: str, name: str, at: Any, role: str, data: Json) -> events.
     reasoning = reasoning_part(text, signature) if text or signature else None
     calls = _calls_in(objects_of(data, "toolRequests"))
     said = (reasoning, spelled(content) if content else None, *calls)
-    return events.Message(session, name, at, role, said, _origin(data), without(data, _SAID))
+    usage = without({"outputTokens": data.get("outputTokens")}, frozenset())
+    origin = origin_of(NAME, data, usage, "model", response_id="apiCallId")
+    return events.Message(session, name, at, role, said, origin, without(data, _SAID))
 
 
 def _calls_in(requests: Iterable[Json]) -> Iterator[events.Call]:
@@ -113,22 +119,6 @@ def _calls_in(requests: Iterable[Json]) -> Iterator[events.Call]:
                 yield events.Call(call_id, tool, request.get("arguments"))
             case _:
                 pass
-
-
-def _opening(session: str, at: Any, data: Json) -> events.Session:
-    named = {"git_branch": "branch", "git_commit": "headCommit", "git_root": "gitRoot"}
-    about = {**object_of(data, "context"), "agent_version": data.get("copilotVersion")}
-    return events.Session(
-        session,
-        data.get("startTime") or at,
-        agent=NAME,
-        environment=named_texts(about, "cwd", "agent_version", "repository", **named),
-    )
-
-
-def _origin(data: Json) -> Json:
-    usage = {"outputTokens": data["outputTokens"]} if data.get("outputTokens") is not None else {}
-    return origin_of(NAME, data, usage, "model", response_id="apiCallId")
 
 
 def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> events.Result:

@@ -58,7 +58,9 @@ class Reader(FileReader):
         messages = objects_of(value, "messages") or objects_of(value, "$set", "messages")
         if recognizes(value):
             self._session = str(value["sessionId"])
-            yield self._opening(value)
+            parent = self._path.parent.name if value.get("kind") == "subagent" else None
+            at, where = value.get("startTime"), named_texts(value, project_hash="projectHash")
+            yield events.Session(self._session, at, NAME, parent, environment=where)
         elif "type" in value:
             yield from self._message(value, str(line.offset))
         elif not messages:
@@ -72,16 +74,6 @@ class Reader(FileReader):
         self._seen.add(names)
         return is_new
 
-    def _opening(self, value: Json) -> events.Session:
-        is_child = value.get("kind") == "subagent"
-        return events.Session(
-            self._session,
-            value.get("startTime"),
-            agent=NAME,
-            parent=self._path.parent.name if is_child else None,
-            environment=named_texts(value, project_hash="projectHash"),
-        )
-
     def _message(self, message: Json, place: str) -> Iterator[events.Event]:
         kind, name = str(message.get("type")), str(message.get("id") or place)
         if kind not in _ROLES:
@@ -89,7 +81,10 @@ class Reader(FileReader):
             return
         yield None  # the type is known, even if the message repeats an earlier one
         at, is_new = message.get("timestamp"), self._is_new("message", name)
-        thoughts = [_thought(one) for one in objects_of(message, "thoughts")]
+        thoughts = [
+            reasoning_part(str(one.pop("description", None) or ""), one)
+            for one in map(dict, objects_of(message, "thoughts"))
+        ]
         content = (thoughts, message.get("content")) if is_new else ()
         results: list[events.Result] = []
         calls: list[events.Call] = []
@@ -108,11 +103,6 @@ class Reader(FileReader):
                 self._session, name, at, _ROLES[kind], (*content, *calls), origin, extras
             )
         yield from results
-
-
-def _thought(one: Json) -> Json | None:
-    text = str(one.get("description") or "")
-    return reasoning_part(text, without(one, frozenset({"description"})))
 
 
 def _result(session: str, call_id: str, tool: str, call: Json) -> events.Result:

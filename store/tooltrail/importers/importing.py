@@ -132,7 +132,11 @@ class Importer:
             NotFoundError: the file does not exist, or no format fits.
             UnavailableError: the file cannot be read, or the spool cannot be written.
         """
-        _refuse_special(path)
+        if not path.is_file():  # a pipe would never end
+            is_missing = not path.exists()
+            raise NotFoundError(
+                f"no file {path}" if is_missing else f"{path} is not a regular file"
+            )
         chosen = FORMATS[format_name or _recognize(path)]
         cursor = Cursor(self._spool, path.resolve(), chosen.NAME)
         try:
@@ -247,10 +251,3 @@ def _recognize(path: Path) -> str:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
     known = ", ".join(FORMATS)
     raise NotFoundError(f"{path} is of no known format; the formats are {known}")
-
-
-def _refuse_special(path: Path) -> None:
-    if not path.exists():
-        raise NotFoundError(f"no file {path}")
-    if not path.is_file():  # a pipe would never end
-        raise NotFoundError(f"{path} is not a regular file")

@@ -116,7 +116,8 @@ class _Sample:
         return events.Message(self._session, name, at, role, content, origin, extras)
 
     def _result(self, call_id: str, event: Json, message: Json | None) -> events.Result:
-        said = message or NOTHING
+        said, result = message or NOTHING, event.get("result")
+        has_all = not event.get("truncated") and (result or not event.get("error"))
         error = object_of(said, "error") or object_of(event, "error")
         content = said.get("content")
         # Of a failed call the model saw the error, with or without a word before it.
@@ -127,7 +128,7 @@ class _Sample:
             call_id,
             event.get("completed") or event.get("timestamp"),
             None if message is None else shown or content,
-            _output(event),
+            events.output_of(result) if has_all else None,
             _KINDS.get(str(error.get("type")), events.FAILED) if error else None,
             _duration(event),
             {**without(said, _KNOWN), **others_than_text(content), **cut},
@@ -166,14 +167,6 @@ def _attached(event: Json, attachments: Mapping[str, Any]) -> Json:
 
     names = ("id", "function", "arguments", "result")
     return {**event, **{name: resolved(event[name]) for name in names if name in event}}
-
-
-def _output(event: Json) -> events.Output | None:
-    """What a tool returned; None if no event has all of it."""
-    result = event.get("result")
-    if event.get("truncated") or (event.get("error") and not result):
-        return None
-    return events.output_of(result)
 
 
 def _origin(message: Json, answer: Json) -> Json:

@@ -73,15 +73,11 @@ class Reader(FileReader):
         if "id" not in info:
             return
         session = str(info["id"])
-        yield _opening(session, info)
+        at, parent, title = _time(info, "created"), info.get("parentID"), info.get("title")
+        where = named_texts(info, agent_version="version", cwd="directory", project="projectID")
+        yield events.Session(session, at, NAME, parent, title, where)
         for number, message in enumerate(objects_of(line.value, "messages")):
             yield from _message(session, str(number), message)
-
-
-def _opening(session: str, info: Json) -> events.Session:
-    at, parent, title = _time(info, "created"), info.get("parentID"), info.get("title")
-    where = named_texts(info, agent_version="version", cwd="directory", project="projectID")
-    return events.Session(session, at, NAME, parent, title, where)
 
 
 def _message(session: str, number: str, message: Json) -> Iterator[events.Event]:
@@ -104,15 +100,11 @@ def _message(session: str, number: str, message: Json) -> Iterator[events.Event]
             said.append({"type": kind, **without(part, _OF_PART)} if is_text else part)
             if not is_text and kind not in _PROVIDER:
                 others.append(events.Skipped(f"part {kind}", is_known=False))
-    yield events.Message(session, name, at, role, said, _origin(info), without(info, _OF_MESSAGE))
-    yield from others
-
-
-def _origin(info: Json) -> Json:
-    named = {"provider": "providerID", "model": "modelID", "finish_reason": "finish"}
+    named = named_texts(info, provider="providerID", model="modelID", finish_reason="finish")
     extras = without({"usage": info.get("tokens"), "cost": info.get("cost")}, frozenset())
-    origin = {"wire_format": NAME, **named_texts(info, **named)}
-    return {**origin, "extras": extras} if extras else origin
+    origin = {"wire_format": NAME, **named, **({"extras": extras} if extras else {})}
+    yield events.Message(session, name, at, role, said, origin, without(info, _OF_MESSAGE))
+    yield from others
 
 
 def _call(name: str, part: Json) -> events.Call:
@@ -135,7 +127,8 @@ def _result(session: str, call: events.Call, part: Json, cwd: Any) -> Iterator[e
         output = _command_output(metadata, object_of(state, "input"), cwd)
         others = without(metadata, frozenset({"exit", "output"}))
     else:
-        is_whole = status == "completed" and _is_whole(metadata)
+        is_known = status == "completed" and "truncated" in metadata
+        is_whole = is_known and "outputPath" not in metadata
         output = events.Output({"content": receipt}, metadata) if is_whole else None
         others = {} if is_whole else metadata
     extras = without(part, _OF_CALL)
@@ -153,11 +146,6 @@ def _result(session: str, call: events.Call, part: Json, cwd: Any) -> Iterator[e
         None if begin is None or end is None else max(end - begin, 0),
         extras,
     )
-
-
-def _is_whole(metadata: Json) -> bool:
-    """Whether the text of a tool is as the tool returned it; false if the source does not say."""
-    return "truncated" in metadata and "outputPath" not in metadata
 
 
 def _command_output(metadata: Json, given: Json, cwd: Any) -> events.Output | None:

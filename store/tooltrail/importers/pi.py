@@ -77,7 +77,10 @@ class Reader(FileReader):
                 return
             self._is_open = True
             self._session = str(value.get("id") or self._session)
-            yield _opening(self._session, value)
+            parent = value.get("parentSession") or value.get("branchedFrom")
+            parent = _session_in(Path(parent)) if isinstance(parent, str) else None
+            where = named_texts(value, "cwd")
+            yield events.Session(self._session, at, NAME, parent, environment=where)
         elif kind == "custom_message":
             yield self._message(name, at, without(value, _ENTRY))
         elif kind != "message" or "role" not in message:
@@ -92,24 +95,15 @@ class Reader(FileReader):
         extras = without(message, _MESSAGE)
         if role == "bashExecution":  # a command that the user ran
             said, extras = [message], {}
-        author = _ROLES.get(str(role), "user")
-        return events.Message(self._session, name, at, author, said, _origin(message), extras)
+        author, api = _ROLES.get(str(role), "user"), str(message.get("api"))
+        api, usage = _WIRE_FORMATS.get(api, api), message.get("usage")
+        origin = origin_of(api, message, usage, "provider", "model", **_NAMED)
+        return events.Message(self._session, name, at, author, said, origin, extras)
 
 
 def _session_in(path: Path) -> str:
     """The id of a session in the name of its file."""
     return path.stem.rpartition("_")[2]
-
-
-def _opening(session: str, value: Json) -> events.Session:
-    parent = value.get("parentSession") or value.get("branchedFrom")
-    return events.Session(
-        session,
-        value.get("timestamp"),
-        agent=NAME,
-        parent=_session_in(Path(parent)) if isinstance(parent, str) else None,
-        environment=named_texts(value, "cwd"),
-    )
 
 
 def _part(part: Any) -> Any:
@@ -118,11 +112,6 @@ def _part(part: Any) -> Any:
             return events.Call(call_id, tool, part.get("arguments"))
         case _:
             return part
-
-
-def _origin(message: Json) -> Json:
-    api, usage = str(message.get("api")), message.get("usage")
-    return origin_of(_WIRE_FORMATS.get(api, api), message, usage, "provider", "model", **_NAMED)
 
 
 def _result(session: str, at: Any, message: Json) -> events.Result:
