@@ -10,6 +10,7 @@ import marshal
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
@@ -180,7 +181,7 @@ def _opening(session: str, value: Json) -> events.Session:
 
 def output_of(returned: Any, receipt: str | None, path: Path) -> events.Output | None:
     """What a tool returned; None if the source does not say."""
-    spill = _spill_in(receipt)
+    spill = _spill_of(object_of(returned), receipt)
     if spill is not None:
         return _spilled_output("content", spill, path, returned)
     if returned is None:
@@ -193,7 +194,7 @@ def command_output_of(
     returned: Any, receipt: str | None, path: Path, command: str
 ) -> events.Output | None:
     """The output of a command. If it failed, its status and output are in one text."""
-    spill = _spill_of(object_of(returned)) or _spill_in(receipt)
+    spill = _spill_of(object_of(returned), receipt)
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
             streams, lost = streams_of({"stdout": stdout, "stderr": stderr})
@@ -257,23 +258,17 @@ class _Spill(NamedTuple):
     preview: str
 
 
-def _spill_in(receipt: str | None) -> _Spill | None:
-    """The file that the text that the model saw names."""
-    found = _SPILL.match(receipt or "")
-    if found is None:
+def _spill_of(returned: Json, receipt: str | None) -> _Spill | None:
+    """The file that the result names, or else the text that the model saw."""
+    path, size = returned.get("persistedOutputPath"), returned.get("persistedOutputSize")
+    if isinstance(path, str):
+        return _Spill(PurePath(path).name, size if type(size) is int else 0, "")
+    if (found := _SPILL.match(receipt or "")) is None:
         return None
     number, unit, path, preview = found.groups()
     rounded = 0 if unit == "bytes" else _ROUNDED
     size = int((float(number) - rounded) * _UNITS[unit]) if number else 0
     return _Spill(PurePath(path).name, max(size, 0), preview or "")
-
-
-def _spill_of(returned: Json) -> _Spill | None:
-    """The file that the result of a command names, before the model saw its text."""
-    path, size = returned.get("persistedOutputPath"), returned.get("persistedOutputSize")
-    if not isinstance(path, str):
-        return None
-    return _Spill(PurePath(path).name, size if type(size) is int else 0, "")
 
 
 def _spilled_output(role: str, spill: _Spill, path: Path, returned: Any) -> events.Output:
@@ -287,26 +282,19 @@ def _spilled_output(role: str, spill: _Spill, path: Path, returned: Any) -> even
 
 
 def _read_spill(name: str, path: Path) -> bytes | None:
-    """The bytes of a file with a complete output; None if the file is gone.
+    """The bytes of a regular file with a complete output; None if there is none.
 
-    A sub-agent writes its long outputs into the folder of its session.
+    A sub-agent writes its long outputs into the folder of its session. A transcript must not name
+    files elsewhere, so no link below the folder of transcripts is followed.
     """
-    found = _read_inside(path.parent, path.stem, _SPILL_FOLDER, name)
-    if found is None and path.parent.name == _SUB_AGENTS:
-        found = _read_inside(path.parent.parent, _SPILL_FOLDER, name)
-    return found
-
-
-def _read_inside(folder: Path, *names: str) -> bytes | None:
-    """The bytes of a regular file inside a folder; None if there is none.
-
-    A transcript must not name files elsewhere, so no link below the folder is followed.
-    """
-    try:
-        path = folder.resolve().joinpath(*names)
-        if path != path.resolve() or not path.is_file():
-            return None
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            return file.read()
-    except (OSError, RuntimeError, ValueError):  # such as a name with NUL or a lone surrogate
-        return None
+    folder, above = path.parent, path.parent.parent
+    places = [(folder, path.stem, _SPILL_FOLDER, name)]
+    if folder.name == _SUB_AGENTS:
+        places.append((above.parent, above.name, _SPILL_FOLDER, name))
+    for base, *names in places:
+        with suppress(OSError, RuntimeError, ValueError):  # such as a name with NUL
+            file = base.resolve().joinpath(*names)
+            if file == file.resolve() and file.is_file():
+                with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW), "rb") as opened:
+                    return opened.read()
+    return None

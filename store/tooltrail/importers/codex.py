@@ -68,6 +68,7 @@ _OF_OUTPUT: Final = frozenset({"type", "call_id", "output", "tools"})
 _OF_END: Final = frozenset({"type", "call_id", "duration"})
 _OF_COMMAND: Final = _OF_END | {"command", "cwd", "stdout", "stderr"}
 _USAGE: Final = "last_token_usage"
+_STATE: Final = ("compacted", "session_meta", "state", "turn_context")
 _REPEATING: Final = names_in(
     "agent_message agent_reasoning context_compacted exec_command_begin error mcp_tool_call_begin "
     "patch_apply_begin task_complete task_started turn_aborted user_message web_search_begin "
@@ -104,25 +105,19 @@ class Reader(FileReader):
         if "payload" not in value:  # before 2025-10
             kind, item = ("session_meta" if "instructions" in value else "response_item"), value
         what = str(item.get("type"))
-        if kind == "session_meta":
-            if self._is_open:  # of the session of which this one is a copy
-                yield events.Skipped("session_meta", is_known=True)
-                return
+        if kind == "turn_context":
+            self._origin = {"wire_format": "openai-responses", **named_texts(item, "model")}
+        if kind == "session_meta" and not self._is_open:  # no second one, of a session copied here
             self._is_open = True
             self._session = named_texts(item, "id").get("id", self._session)
             yield _opening(self._session, item)
             yield from self._instructions(item, at)
-            return
-        if kind == "turn_context":
-            named = named_texts(item, "model")
-            self._origin = {"wire_format": "openai-responses", **named}
-            yield events.Skipped("turn_context", is_known=True)
         elif kind == "event_msg":
             yield from self._event(what, item, at, f"{self._session}/{line.offset}")
         elif kind == "response_item":
             yield from self._item(what, item, at, f"{self._session}/{line.offset}")
         else:
-            yield events.Skipped(str(kind), is_known=kind in ("compacted", "state"))
+            yield events.Skipped(str(kind), is_known=kind in _STATE)
 
     def _event(self, what: str, item: Json, at: Any, name: str) -> Iterator[events.Event]:
         call_id = item.get("call_id")
@@ -178,7 +173,8 @@ class Reader(FileReader):
         self._open[call_id] = max(0, self._open[call_id] - 1)
         ends = self._ends[call_id]
         end = ends.popleft() if ends else NOTHING
-        receipt, has_failed = _receipt(item.get("output", item.get("tools")))
+        output, has_failed, beside = _surfaces(end)
+        receipt, is_refused = _receipt(item.get("output", item.get("tools")))
         said = _STATUS.match(receipt or "")
         seconds, nanos = (object_of(end, "duration").get(one) for one in ("secs", "nanos"))
         is_timed = type(seconds) is int and type(nanos) is int
@@ -188,10 +184,10 @@ class Reader(FileReader):
             call_id,
             at,
             receipt,
-            _output(end) if end else None,
-            events.FAILED if has_failed or _has_failed(end) else None,
+            output,
+            events.FAILED if is_refused or has_failed else None,
             lasted,
-            _extras(item, end),
+            _extras(item, beside),
             exit_status=int(said[said.lastindex or 0]) if said else None,
         )
 
@@ -225,20 +221,16 @@ def _content(what: str, item: Json) -> Any:
 def _receipt(output: Any) -> tuple[str | None, bool]:
     """The text that the model saw, and whether it was reported as a failure."""
     match output:
-        case str():
+        case str() | None:
             return output, False
         case {"content": content, **others}:
             return _receipt(content)[0], others.get("success") is False
-        case list():
+        case _:
             text = joined_texts(list_of(output))
             return text or json.dumps(output, ensure_ascii=False), False
-        case None:
-            return None, False
-        case _:
-            return json.dumps(output, ensure_ascii=False), False
 
 
-def _extras(item: Json, end: Json) -> Json:
+def _extras(item: Json, beside: Json) -> Json:
     """What the output of a call, and its end, say beside what is recorded of them."""
     extras, output = without(item, _OF_OUTPUT), item.get("output")
     others = [one for one in list_of(output) if joined_texts([one]) is None]
@@ -246,39 +238,36 @@ def _extras(item: Json, end: Json) -> Json:
         extras["output"] = without(object_of(output), frozenset({"content"}))
     elif 0 < len(others) < len(list_of(output)):
         extras["output"] = others  # such as images; without any text, they are the receipt
-    extras["event"] = _beside_output(end)
+    extras["event"] = beside
     return {name: one for name, one in extras.items() if one != {}}
 
 
-def _beside_output(end: Json) -> Json:
-    """The members of the end of a call that are not in its output."""
+def _surfaces(end: Json) -> tuple[events.Output | None, bool, Json]:
+    """The output in the end of a call, whether the tool failed, and the members beside the output.
+
+    A command that exits with a status did not fail.
+    """
     match end:
         case {"type": "exec_command_end"}:
-            output = b"".join(_command_output(end).streams.values()).decode("utf-8", "replace")
+            output = _command_output(end)
+            printed = b"".join(output.streams.values()).decode("utf-8", "replace")
             both = ("aggregated_output", "formatted_output")
-            repeated = {name for name in both if str(end.get(name, "")).strip() in output}
+            repeated = {name for name in both if str(end.get(name, "")).strip() in printed}
             if exit_status_of(end.get("exit_code")) is not None:
                 repeated.add("exit_code")
-            return without(end, _OF_COMMAND | repeated)
-        case {"type": "mcp_tool_call_end", "result": {"Ok": _}}:
-            return without(end, _OF_END | {"result"})
-        case _:
-            return {}
-
-
-def _output(end: Json) -> events.Output:
-    match end:
-        case {"type": "exec_command_end"}:
-            return _command_output(end)
+            return output, False, without(end, _OF_COMMAND | repeated)
         case {"type": "mcp_tool_call_end", "result": {"Ok": result}}:
-            return events.Output(structured=result)
-        case _:
-            named = ("stdout", "stderr")
-            texts = {name: end[name] for name in named if isinstance(end.get(name), str)}
+            has_failed = object_of(result).get("isError") is True
+            return events.Output(structured=result), has_failed, without(end, _OF_END | {"result"})
+        case {"type": _}:
+            texts = {one: end[one] for one in ("stdout", "stderr") if isinstance(end.get(one), str)}
             known = (*texts, "type", "call_id", "turn_id")
             others = {key: one for key, one in end.items() if key not in known}
             streams, lost = streams_of({name: one for name, one in texts.items() if one})
-            return events.Output(streams, others, lost=lost)
+            has_failed = "Err" in object_of(end, "result") or end.get("success") is False
+            return events.Output(streams, others, lost=lost), has_failed, NOTHING
+        case _:
+            return None, False, NOTHING
 
 
 def _command_output(end: Json) -> events.Output:
@@ -291,14 +280,3 @@ def _command_output(end: Json) -> events.Output:
     command = end.get("command")
     command = command if isinstance(command, str) else " ".join(map(str, list_of(command)))
     return events.Output(streams, None, command, end.get("cwd"), end.get("exit_code"), lost)
-
-
-def _has_failed(end: Json) -> bool:
-    """Whether the tool failed; a command that exits with a status did not."""
-    match end:
-        case {"type": "mcp_tool_call_end", "result": {"Err": _} | {"Ok": {"isError": True}}}:
-            return True
-        case {"type": "patch_apply_end", "success": False}:
-            return True
-        case _:
-            return False

@@ -59,7 +59,7 @@ class Reader(FileReader):
         """The existing transcripts that events name, each once."""
         found: dict[Path, None] = {}
         for line in lines:
-            event = _event_in(line)
+            event = object_of(line.value, "event")
             named = [event.get("transcript_path"), event.get("agent_transcript_path")]
             paths = [Path(one) for one in named if isinstance(one, str) and one]
             with suppress(OSError, ValueError):  # a name that no file can have
@@ -70,8 +70,7 @@ class Reader(FileReader):
 
     def read(self, line: Line) -> Iterator[events.Event]:
         """What one line of the log says."""
-        logged = object_of(line.value)
-        event, at = _event_in(line), logged.get("at")
+        event, at = object_of(line.value, "event"), object_of(line.value).get("at")
         session, kind = self._session_of(event), str(event.get("hook_event_name"))
         if kind == "PreToolUse":
             if (session, str(event.get("tool_use_id"))) not in self._begun:
@@ -123,15 +122,11 @@ class Reader(FileReader):
 
     def _completed(self, found: events.Result, kind: str, event: Json) -> events.Result:
         """The result with what the tool returned."""
-        returned, extras = (
-            event.get("tool_response" if kind == "PostToolUse" else "error"),
-            found.extras,
-        )
+        returned = event.get("tool_response" if kind == "PostToolUse" else "error")
         output = self._output(returned, event)
         has_failed = kind == "PostToolUseFailure" and (output is None or output.exit_status is None)
-        failure = claude_code.early_end(object_of(returned)) or (
-            events.FAILED if has_failed else None
-        )
+        failure, extras = claude_code.early_end(object_of(returned)), found.extras
+        failure = failure or (events.FAILED if has_failed else None)
         if output is not None and output.command is not None and isinstance(returned, dict):
             members = without(object_of(returned), frozenset({"stdout", "stderr"}))
             extras = {**extras, **({"tool_response": members} if members else {})}
@@ -157,7 +152,3 @@ class Reader(FileReader):
 def _call(session: str, event: Json, at: Any) -> events.Call:
     call_id, tool = str(event.get("tool_use_id")), str(event.get("tool_name"))
     return events.Call(call_id, tool, event.get("tool_input"), tool == _COMMAND_TOOL, at, session)
-
-
-def _event_in(line: Line) -> Json:
-    return object_of(line.value, "event")

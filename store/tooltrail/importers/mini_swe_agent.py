@@ -7,8 +7,7 @@ and the exit status. Documents before version 1 are only the list of messages.
 """
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tooltrail.importers import events
@@ -55,11 +54,9 @@ def recognizes(value: Any) -> bool:
 class Reader(FileReader):
     """Reads a document. The name of the file is a part of the name of the session."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._environment: Json = NOTHING
-        self._model: Any = None
-        self._waiting: list[tuple[events.Call, events.Output | None]] = []
+    _environment: Json = NOTHING
+    _model: Any = None
+    _waiting: Sequence[tuple[events.Call, events.Output | None]] = ()
 
     def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one document."""
@@ -128,7 +125,8 @@ class Reader(FileReader):
         )
         number, output = next(waiting, None), None
         if number is not None:
-            call, output = self._waiting.pop(number)
+            call, output = self._waiting[number]
+            self._waiting = [*self._waiting[:number], *self._waiting[number + 1 :]]
             call_id = call.call_id
         if call_id is None:
             return None

@@ -11,7 +11,6 @@ id either: it is the digest of the first events.
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import events
@@ -59,10 +58,8 @@ def recognizes(value: Any) -> bool:
 class Reader(FileReader):
     """Reads the histories of one file."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._calls: dict[str, str] = {}
-        self._last_call: str | None = None
+    _calls: dict[str, str]
+    _last_call: str | None
 
     def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one history."""

@@ -6,8 +6,7 @@ with its whole output (`observation`). A step that the history does not have is 
 """
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tooltrail.importers import events
@@ -55,11 +54,9 @@ def recognizes(value: Any) -> bool:
 class Reader(FileReader):
     """Reads a document. The name of the file is a part of the name of the session."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._origin: Json = NOTHING
-        self._cwd: Any = None
-        self._waiting: list[tuple[events.Call, Json]] = []
+    _origin: Json = NOTHING
+    _cwd: Any = None
+    _waiting: Sequence[tuple[events.Call, Json]] = ()
 
     def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one document."""
@@ -75,27 +72,22 @@ class Reader(FileReader):
             if message.get("role") != "assistant" or message.get("is_demo"):
                 yield from self._message(str(number), message)
                 continue
-            ran = next((at for at, (_, one) in enumerate(steps) if _is_of(one, message)), None)
-            if ran is None:
-                yield from self._answer(str(number), message, NOTHING)
-                continue
-            yield from self._steps_alone(steps[:ran])
-            yield from self._answer(str(number), message, steps[ran][1])
-            steps = steps[ran + 1 :]
+            action, step = message.get("action"), NOTHING
+            same = (at for at, (_, one) in enumerate(steps) if one.get("action") == action)
+            if isinstance(action, str) and (ran := next(same, None)) is not None:
+                yield from self._steps_alone(steps[:ran])
+                step, steps = steps[ran][1], steps[ran + 1 :]
+            yield from self._answer(str(number), message, step)
         yield from self._steps_alone(steps)
         yield from self._unseen()
 
     def _opening(self, value: Json, config: Json) -> events.Session:
         named = named_texts(object_of(config, "agent", "model"), model="name")
         self._origin = {"wire_format": NAME, **named} if named else NOTHING
-        about = {
-            **value,
-            **object_of(config, "env", "repo"),
-            **object_of(config, "env", "deployment"),
-        }
-        environment = named_texts(about, "environment", "base_commit", "image", url="github_url")
-        title = object_of(config, "problem_statement").get("id")
-        return events.Session(self._session, None, NAME, None, title, environment)
+        repo, deployment = (object_of(config, "env", one) for one in ("repo", "deployment"))
+        about, title = {**value, **repo, **deployment}, object_of(config, "problem_statement")
+        where = named_texts(about, "environment", "base_commit", "image", url="github_url")
+        return events.Session(self._session, None, NAME, None, title.get("id"), where)
 
     def _message(self, name: str, message: Json) -> Iterator[events.Event]:
         """A message of someone else than the model; the first after a call is its result."""
@@ -104,7 +96,7 @@ class Reader(FileReader):
         is_demo = message.get("is_demo") is True
         for number, (call, step) in enumerate(self._waiting):
             if not is_demo and (not ids or call.call_id in ids):
-                del self._waiting[number]
+                self._waiting = [*self._waiting[:number], *self._waiting[number + 1 :]]
                 yield self._result(call, step, content, extras)
                 return
         yield events.Message(self._session, name, None, message.get("role"), content, extras=extras)
@@ -124,7 +116,7 @@ class Reader(FileReader):
 
     def _unseen(self) -> Iterator[events.Event]:
         """The results of steps that no message shows."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, ()
         for call, step in waiting:
             if step:
                 yield self._result(call, step, None, NOTHING)
@@ -156,8 +148,3 @@ def _calls(name: str, message: Json) -> Iterator[events.Call]:
         yield events.Call(call_id, str(function.get("name")), function.get("arguments"), True)
     if not functions and isinstance(action, str) and action.strip() not in _NO_COMMANDS:
         yield events.Call(f"{name}/0", _TOOL, action, True, more={"kind": "custom"})
-
-
-def _is_of(step: Json, message: Json) -> bool:
-    """Whether a step ran the command of a message."""
-    return isinstance(step.get("action"), str) and step["action"] == message.get("action")
