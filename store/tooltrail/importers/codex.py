@@ -26,6 +26,7 @@ from tooltrail.importers.values import (
     Json,
     exit_status_of,
     list_of,
+    milliseconds_of,
     named_texts,
     names_in,
     object_of,
@@ -176,9 +177,8 @@ class Reader(FileReader):
         output, has_failed, beside = _surfaces(end)
         receipt, is_refused = _receipt(item.get("output", item.get("tools")))
         said = _STATUS.match(receipt or "")
-        seconds, nanos = (object_of(end, "duration").get(one) for one in ("secs", "nanos"))
-        is_timed = type(seconds) is int and type(nanos) is int
-        lasted = seconds * 1000 + nanos // 1_000_000 if is_timed else None
+        lasted, units = object_of(end, "duration"), {"secs": 1000, "nanos": 1e-6}
+        times = [milliseconds_of(lasted.get(name), unit_ms) for name, unit_ms in units.items()]
         return events.Result(
             self._session,
             call_id,
@@ -186,7 +186,7 @@ class Reader(FileReader):
             receipt,
             output,
             events.FAILED if is_refused or has_failed else None,
-            lasted,
+            None if None in times else sum(filter(None, times)),
             _extras(item, beside),
             exit_status=int(said[said.lastindex or 0]) if said else None,
         )

@@ -111,8 +111,6 @@ class Importer:
         self._spool = spool
         self._log = JournalLog(spool / "journal")
         self._rules = rules
-        if rules is not None:
-            rules.prepare()
         self._is_dry_run = is_dry_run
 
     def import_file(
