@@ -65,18 +65,10 @@ def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
         yield from _archived(file)
         return
     file.seek(-len(begin), 1)
-    floats: list[str] = []
-
-    def read_float(spelled: str) -> float:
-        floats.append(spelled)
-        return float(spelled)
-
-    decode = json.JSONDecoder(parse_float=read_float).decode
     offset = file.tell()
     for number, data in enumerate(file, 1):
-        floats.clear()
         try:
-            yield Line(offset, data, decode(data.decode("utf-8-sig")), bool(floats), number)
+            yield Line(offset, data, json.loads(data.decode("utf-8-sig")), number)
         except (ValueError, RecursionError):
             document = _document(file, data) if number == 1 else None
             if document is not None:
@@ -99,7 +91,7 @@ def _archived(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
             continue
         try:
             data = archive.read(info)
-            yield Line(info.header_offset, data, json.loads(data), number=number)
+            yield Line(info.header_offset, data, json.loads(data), number)
         except _UNREADABLE:
             yield DamagedLine(number, info.header_offset, b"", is_last=False)
     file.seek(size)  # everything was read
@@ -126,7 +118,7 @@ def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line | Damaged
         if (part := data[begin:start]).strip():
             yield DamagedLine(number, offset + begin, part, is_last=False)
         value = json.loads(data[start:end].decode("utf-8", "surrogateescape"))
-        yield Line(offset + start, data[start:end], value, number=number)
+        yield Line(offset + start, data[start:end], value, number)
         begin = end
     if rest := data[begin:].rstrip():
         yield DamagedLine(number, offset + begin, rest, is_last=not data.endswith(b"\n"))

@@ -15,14 +15,12 @@ class Line(NamedTuple):
         offset: offset of its first byte in the file.
         data: its bytes.
         value: the value.
-        has_floats: whether a number in it is not an integer.
         number: number of its line, from 1.
     """
 
     offset: int
     data: bytes
     value: Any
-    has_floats: bool = True
     number: int = 1
 
 

@@ -4,7 +4,6 @@ Ids are derived from the format and the ids of the source. So importing a source
 version of it, adds only what is new. A secret is replaced before anything is stored.
 """
 
-import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,7 +20,7 @@ from tooltrail.importers.readers import Line
 from tooltrail.importers.values import NOTHING, Json, exit_status_of, milliseconds_of, spelled
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry
-from tooltrail.records.canonical_json import encode, encode_simple
+from tooltrail.records.canonical_json import encode
 from tooltrail.records.default_policy_document import default_policy_json
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import (
@@ -56,9 +55,6 @@ _TOGETHER: Final = 512
 
 _BYTES_TOGETHER: Final = 8 << 20
 """A batch ends at about this many bytes, since the journal is locked while it is written."""
-
-_ASTRAL_KEY: Final = re.compile(rb'[\xf0-\xf4][^"]*"\s*:')
-"""A key beyond the Basic Multilingual Plane, whose order in canonical JSON differs."""
 
 
 class _WaitingCall(NamedTuple):
@@ -189,7 +185,7 @@ class Recording:
             at=at,
             role="unknown",
             text=parts.add("text", b""),
-            document=parts.add("document", encode_simple({"role": "tool"})),
+            document=parts.add("document", encode({"role": "tool"})),
             payload=parts.add("payload", line.data),
             wire_format=self._source.format,
             source=self._place,
@@ -206,7 +202,6 @@ class Recording:
             offset=line.offset,
             digest=digest_of(line.data),
         )
-        self._encode = encode if _is_odd(line) else encode_simple
 
     def _add_session(self, found: events.Session) -> None:
         if found.session in self._opened:
@@ -216,7 +211,7 @@ class Recording:
             return
         parts = Parts(self._rules)
         more = NOT_REDACTED if self._rules is None else NOTHING
-        environment = parts.add("environment", self._encode({**found.environment, **more}))
+        environment = parts.add("environment", encode({**found.environment, **more}))
         title = found.title if isinstance(found.title, str) else None
         fact = SessionOpened(
             session=self._session(found.session),
@@ -276,10 +271,10 @@ class Recording:
         members: dict[str, object] = {"role": found.role, "blocks": blocks}
         if found.origin:
             members["origin"] = found.origin
-        return parts.add("document", self._encode(members))
+        return parts.add("document", encode(members))
 
     def _extras_of(self, extras: Json, parts: Parts) -> Digest | None:
-        return parts.add("extras", self._encode(dict(extras))) if extras else None
+        return parts.add("extras", encode(dict(extras))) if extras else None
 
     def _add_call(
         self, found: events.Call, session: str, message: str | None = None, position: int = 0
@@ -387,7 +382,7 @@ class Recording:
             if isinstance(data, str | bytes)
         }
         if output.structured is not None and not call.is_command:
-            spelled = self._encode({"value": output.structured})
+            spelled = encode({"value": output.structured})
             streams["structured"] = spelled[len(b'{"value":') : -1]
         folder = self._spool / str(call.id)
         return tuple(parts.stream(role, data, output, folder) for role, data in streams.items())
@@ -444,11 +439,3 @@ def _document(
     status = exit_status_of(output.exit_status)
     output = output._replace(command=command, cwd=cwd, exit_status=status)
     return success_document(call.tool_name, output, streams, is_command=call.is_command)
-
-
-def _is_odd(line: Line) -> bool:
-    """Whether the canonical JSON of the values in a line needs more than sorted keys."""
-    data = line.data
-    if line.has_floats or b"$tooltrail." in data:
-        return True
-    return not data.isascii() and _ASTRAL_KEY.search(data) is not None
