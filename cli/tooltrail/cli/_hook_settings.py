@@ -142,15 +142,11 @@ def _ours(data: bytes) -> Iterator[tuple[str, list[Node]]]:
         for group in _items(groups):
             for handler in _items(member(group, _HOOKS)):
                 if _OURS.match(text_of(member(handler, "command"))):
-                    yield text_of(event), [handler, group, pair, *_parent(hooks)]
+                    yield text_of(event), [handler, group, pair, hooks.parent or hooks]
 
 
 def _items(array: Node | None) -> list[Node]:
     return children_of(array) if array is not None and array.type == "array" else []
-
-
-def _parent(node: Node | None) -> list[Node]:
-    return [] if node is None or node.parent is None else [node.parent]
 
 
 def _without_ours(data: bytes) -> bytes:
@@ -158,7 +154,7 @@ def _without_ours(data: bytes) -> bytes:
     while (found := next(_ours(data), None)) is not None:
         node, *holders = found[1]
         for holder in holders:
-            if any(len(one.named_children) > 1 for one in _parent(node)):
+            if node.parent is not None and len(node.parent.named_children) > 1:
                 break  # it holds more, if only a comment
             node = holder
         data = removed(data, node)

@@ -144,7 +144,10 @@ def print_report(outcomes: Sequence[Outcome], *, as_json: bool, is_dry_run: bool
         print_array([_record_of(one) for one in imported])
     else:
         names = [name.upper() for name in _COLUMNS]
-        rows = [[one.format, *_numbers(one), str(one.path)] for one in imported]
+        rows = [
+            [one.format, *(f"{one.counts.get(name, 0):,}" for name in _COLUMNS), str(one.path)]
+            for one in imported
+        ]
         print_table(["FORMAT", *names, "FILE"], rows, right=names)
     totals = sum((Counter(one.counts) for one in imported), Counter[str]())
     verb = "would be recorded" if is_dry_run else "recorded"
@@ -160,10 +163,6 @@ def failure_code(outcomes: Sequence[Outcome]) -> ExitCode | None:
     """The exit code of the last file that could not be imported; None if there is none."""
     codes = [code_of(one) for one in outcomes if isinstance(one, TooltrailError)]
     return codes[-1] if codes else None
-
-
-def _numbers(one: Imported) -> list[str]:
-    return [f"{one.counts.get(name, 0):,}" for name in _COLUMNS]
 
 
 def _say_problems(one: Imported) -> None:
@@ -183,17 +182,9 @@ def _say_problems(one: Imported) -> None:
 
 
 def _record_of(one: Imported) -> dict[str, object]:
-    return {
-        "path": str(one.path),
-        "format": one.format,
-        "counts": dict(one.counts),
-        "damaged": [
-            {
-                "line": part.number,
-                "offset": part.offset,
-                "size": len(part.data),
-                "reason": part.reason,
-            }
-            for part in one.damaged
-        ],
-    }
+    damaged = [
+        {"line": part.number, "offset": part.offset, "size": len(part.data), "reason": part.reason}
+        for part in one.damaged
+    ]
+    counts = dict(one.counts)
+    return {"path": str(one.path), "format": one.format, "counts": counts, "damaged": damaged}

@@ -81,13 +81,12 @@ def _step(session: str, name: str, step: Json) -> Iterator[events.Event]:
     origin = origin_of(NAME, step, step.get("metrics"), model="model_name")
     yield events.Message(session, name, at, role, content, origin, without(step, _KNOWN))
     for position, one in enumerate(objects_of(step, "observation", "results")):
-        yield _result(session, f"{name}/{position}", at, one)
-
-
-def _result(session: str, name: str, at: Any, result: Json) -> events.Event:
-    """The result of a call; a message of the environment if it belongs to no call."""
-    call_id, content = result.get("source_call_id"), result.get("content")
-    extras = without(result, _RESULT)
-    if not isinstance(call_id, str):
-        return events.Message(session, name, at, "user", content, extras=extras)
-    return events.Result(session, call_id, at, content, extras=extras)
+        call_id, shown, extras = (
+            one.get("source_call_id"),
+            one.get("content"),
+            without(one, _RESULT),
+        )
+        if isinstance(call_id, str):
+            yield events.Result(session, call_id, at, shown, extras=extras)
+        else:  # a message of the environment
+            yield events.Message(session, f"{name}/{position}", at, "user", shown, extras=extras)

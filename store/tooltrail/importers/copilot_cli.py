@@ -125,14 +125,12 @@ def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool)
     result, error = object_of(data, "result"), object_of(data, "error")
     complete, structured = result.get("detailedContent"), error or without(result, _TEXTS)
     has_output = isinstance(complete, str) or structured
+    output = events.Output({"content": complete}, structured or None) if has_output else None
     kind = "permission_denied" if is_denied else _KINDS.get(str(error.get("code")), events.FAILED)
-    return events.Result(
-        session,
-        call_id,
-        at,
+    failure = kind if data.get("success") is False else None
+    shown, why, extras = (
         result.get("content"),
-        events.Output({"content": complete}, structured or None) if has_output else None,
-        kind if data.get("success") is False else None,
-        message=str(error.get("message") or ""),
-        extras=without(data, _DONE),
+        str(error.get("message") or ""),
+        without(data, _DONE),
     )
+    return events.Result(session, call_id, at, shown, output, failure, None, extras, why)

@@ -125,14 +125,8 @@ def _result(session: str, call_id: str, tool: str, call: Json) -> events.Result:
     is_command = tool == _COMMAND_TOOL
     if isinstance(display, str) and display and not is_command:
         extras["resultDisplay"] = display  # a remark, such as how many lines were read
-    is_denied = (receipt or "").endswith(_DENIED)
+    is_denied, at = (receipt or "").endswith(_DENIED), call.get("timestamp")
     failure = "permission_denied" if is_denied else "cancelled"
-    return events.Result(
-        session,
-        call_id,
-        call.get("timestamp"),
-        receipt,
-        None if isinstance(display, str) and not is_command else events.output_of(display),
-        {"success": None, "error": events.FAILED}.get(str(call.get("status")), failure),
-        extras=extras,
-    )
+    failure = {"success": None, "error": events.FAILED}.get(str(call.get("status")), failure)
+    output = events.output_of(None if isinstance(display, str) and not is_command else display)
+    return events.Result(session, call_id, at, receipt, output, failure, extras=extras)

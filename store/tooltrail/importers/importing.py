@@ -163,14 +163,8 @@ class Importer:
         recording = Recording(append, self._spool, source, self._rules)
         damaged = record_lines(recording, reader, lines)
         recording.finish()
-        return Imported(
-            Path(source.path),
-            source.format,
-            recording.counts,
-            damaged,
-            frozenset(recording.calls),
-            recording.results,
-        )
+        path, calls = Path(source.path), recording.calls.keys()
+        return Imported(path, source.format, recording.counts, damaged, calls, recording.results)
 
 
 def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line | DamagedLine]:

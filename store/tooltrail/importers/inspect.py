@@ -112,7 +112,10 @@ class _Sample:
         at = answer.get("completed") or answer.get("timestamp")
         calls = [*map(_call, objects_of(message, "tool_calls"))]
         content, extras = (message.get("content"), *calls), without(message, _KNOWN)
-        origin, role = _origin(message, answer), message.get("role")
+        output, choice = object_of(answer, "output"), object_of(answer, "choice")
+        value, usage = {**output, **message, **choice}, output.get("usage")
+        origin = origin_of(NAME, value, usage, "model", finish_reason="stop_reason")
+        role = message.get("role")
         return events.Message(self._session, name, at, role, content, origin, extras)
 
     def _result(self, call_id: str, event: Json, message: Json | None) -> events.Result:
@@ -123,16 +126,13 @@ class _Sample:
         # Of a failed call the model saw the error, with or without a word before it.
         shown = (self._sent.get(call_id) or error.get("message")) if error else content
         cut = {"truncated": event["truncated"]} if event.get("truncated") else NOTHING
-        return events.Result(
-            self._session,
-            call_id,
-            event.get("completed") or event.get("timestamp"),
-            None if message is None else shown or content,
-            events.output_of(result) if has_all else None,
-            _KINDS.get(str(error.get("type")), events.FAILED) if error else None,
-            _duration(event),
-            {**without(said, _KNOWN), **others_than_text(content), **cut},
-        )
+        receipt = None if message is None else shown or content
+        output = events.output_of(result) if has_all else None
+        failure = _KINDS.get(str(error.get("type")), events.FAILED) if error else None
+        extras = {**without(said, _KNOWN), **others_than_text(content), **cut}
+        session, at, took = self._session, event.get("timestamp"), _duration(event)
+        at = event.get("completed") or at
+        return events.Result(session, call_id, at, receipt, output, failure, took, extras)
 
 
 def _call(call: Json) -> events.Call:
@@ -144,13 +144,12 @@ def _opening(about: Json, sample: Json) -> events.Session:
     ids = [about.get("eval_id") or about.get("run_id"), about.get("task_id"), run, number]
     where = {**object_of(about, "revision"), **object_of(about, "packages"), **about}
     same = {"agent_version": "inspect_ai", "git_commit": "commit", "repository": "origin"}
-    return events.Session(
-        str(sample.get("uuid") or "/".join(map(str, ids))),
-        about.get("created"),
-        agent=NAME,
-        title=f"{about.get('task')} {run} ({number})",
-        environment=named_texts(where, "task", "model", **same),
+    session, began = str(sample.get("uuid") or "/".join(map(str, ids))), about.get("created")
+    title, where = (
+        f"{about.get('task')} {run} ({number})",
+        named_texts(where, "task", "model", **same),
     )
+    return events.Session(session, began, NAME, None, title, where)
 
 
 def _attached(event: Json, attachments: Mapping[str, Any]) -> Json:
@@ -167,12 +166,6 @@ def _attached(event: Json, attachments: Mapping[str, Any]) -> Json:
 
     names = ("id", "function", "arguments", "result")
     return {**event, **{name: resolved(event[name]) for name in names if name in event}}
-
-
-def _origin(message: Json, answer: Json) -> Json:
-    output, choice = object_of(answer, "output"), object_of(answer, "choice")
-    value = {**output, **message, **choice}
-    return origin_of(NAME, value, output.get("usage"), "model", finish_reason="stop_reason")
 
 
 def _duration(event: Json) -> float | None:

@@ -68,13 +68,9 @@ class Reader(FileReader):
         self._model = object_of(value, "info", "config", "model").get("model_name")
         self._session = session_name(self._path, *messages[:3])
         where = {**self._environment, **object_of(value, "info")}
-        yield events.Session(
-            self._session,
-            next((at for one in messages if (at := _at(one))), None),
-            agent=NAME,
-            title=value.get("instance_id"),
-            environment=named_texts(where, "cwd", "image", agent_version="mini_version"),
-        )
+        where = named_texts(where, "cwd", "image", agent_version="mini_version")
+        began, title = next(filter(None, map(_at, messages)), None), value.get("instance_id")
+        yield events.Session(self._session, began, NAME, None, title, where)
         for number, message in enumerate(messages):
             yield self._message(str(number), message)
 
@@ -86,16 +82,11 @@ class Reader(FileReader):
         if is_answer:
             self._waiting = [*self._calls(name, message)]
         calls = [call for call, _ in self._waiting] if is_answer else []
-        response = _response(message)
-        return events.Message(
-            self._session,
-            name,
-            _at(message),
-            "assistant" if is_answer else message.get("role"),
-            (*_reasoning(response), _content(message), *calls),
-            self._origin(response),
-            without(object_of(message, "extra"), _HAS_PLACE),
-        )
+        response, at = _response(message), _at(message)
+        said = (*_reasoning(response), _content(message), *calls)
+        role = "assistant" if is_answer else message.get("role")
+        origin, extras = self._origin(response), without(object_of(message, "extra"), _HAS_PLACE)
+        return events.Message(self._session, name, at, role, said, origin, extras)
 
     def _calls(
         self, name: str, message: Json
@@ -136,15 +127,9 @@ class Reader(FileReader):
         receipt, problem = text_of(_content(message)), extra.get("exception_info")
         is_late = extra.get("exception_type") == "TimeoutExpired"
         kind = "tool_timed_out" if is_late else kind_of(problem or receipt, _KINDS)
-        return events.Result(
-            self._session,
-            str(call_id),
-            _at(message),
-            receipt,
-            output,
-            kind or (events.FAILED if problem else None),
-            extras=without(extra, _HAS_PLACE),
-        )
+        kind, at = kind or (events.FAILED if problem else None), _at(message)
+        session, extras = self._session, without(extra, _HAS_PLACE)
+        return events.Result(session, str(call_id), at, receipt, output, kind, extras=extras)
 
     def _origin(self, response: Json) -> Json:
         choice = first_of(response, "choices")

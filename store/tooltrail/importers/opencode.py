@@ -85,12 +85,10 @@ def _message(session: str, number: str, message: Json) -> Iterator[events.Event]
     name, at, role = str(info.get("id") or number), _time(info, "created"), info.get("role")
     said: list[Any] = []
     others: list[events.Event] = []
-    call_count = 0
-    for part in objects_of(message, "parts"):
+    for position, part in enumerate(objects_of(message, "parts")):
         kind = str(part.get("type"))
         if kind == "tool":
-            call = _call(f"{name}/{call_count}", part)
-            call_count += 1
+            call = _call(f"{name}/{position}", part)
             said.append(call)
             others += _result(session, call, part, object_of(info, "path").get("cwd"))
         elif kind in _NO_CONVERSATION:
@@ -136,16 +134,10 @@ def _result(session: str, call: events.Call, part: Json, cwd: Any) -> Iterator[e
     note = (receipt or "").rpartition(_COMMAND_NOTE)[2]
     has_failed = status == "error" or (call.is_command and note != receipt)
     begin, end = (milliseconds_of(object_of(state, "time").get(one)) for one in ("start", "end"))
-    yield events.Result(
-        session,
-        call.call_id,
-        _time(state, "end"),
-        receipt,
-        output,
-        (kind_of(note, _KINDS) or events.FAILED) if has_failed else None,
-        None if begin is None or end is None else max(end - begin, 0),
-        extras,
-    )
+    took = None if begin is None or end is None else max(end - begin, 0)
+    failure = (kind_of(note, _KINDS) or events.FAILED) if has_failed else None
+    call_id, at = call.call_id, _time(state, "end")
+    yield events.Result(session, call_id, at, receipt, output, failure, took, extras)
 
 
 def _command_output(metadata: Json, given: Json, cwd: Any) -> events.Output | None:

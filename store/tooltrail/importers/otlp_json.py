@@ -78,7 +78,14 @@ class Reader(FileReader):
 
     def read(self, line: Line) -> Iterator[events.Event]:
         """The events of the spans in one export."""
-        spans = sorted(_spans(line.value), key=itemgetter("end"))
+        found = (
+            _span(span, resource)
+            for one in objects_of(line.value, "resourceSpans")
+            for resource in (_attributes(object_of(one, "resource")),)
+            for scope in objects_of(one, "scopeSpans")
+            for span in objects_of(scope, "spans")
+        )
+        spans = sorted(found, key=itemgetter("end"))
         if not spans:
             what = next(iter(object_of(line.value)), type(line.value).__name__)
             yield events.Skipped(what, is_known=recognizes(line.value))
@@ -142,14 +149,6 @@ class Reader(FileReader):
             # Of an answer without content, a message that no model is shown has the tokens.
             at, origin, extras = span["ended_at"], span["origin"], {"attributes": span["extras"]}
             yield events.Message(session, span["id"], at, "tool", None, origin, extras)
-
-
-def _spans(export: Any) -> Iterator[dict[str, Any]]:
-    for one in objects_of(export, "resourceSpans"):
-        resource = _attributes(object_of(one, "resource"))
-        for scope in objects_of(one, "scopeSpans"):
-            for span in objects_of(scope, "spans"):
-                yield _span(span, resource)
 
 
 def _span(span: Json, resource: Json) -> dict[str, Any]:

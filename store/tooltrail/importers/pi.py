@@ -122,12 +122,7 @@ def _result(session: str, at: Any, message: Json) -> events.Result:
     ended = _ENDED.search(text_of(content) or "")
     word = ended[1] if ended else ""
     has_failed = message.get("isError") is True and word != "exited"
-    return events.Result(
-        session,
-        str(message["toolCallId"]),
-        at,
-        content,
-        events.Output(structured=details) if details and not is_cut else None,
-        _KINDS.get(word, events.FAILED) if has_failed else None,
-        extras=extras,
-    )
+    failure = _KINDS.get(word, events.FAILED) if has_failed else None
+    output = events.Output(structured=details) if details and not is_cut else None
+    call_id = str(message["toolCallId"])
+    return events.Result(session, call_id, at, content, output, failure, extras=extras)

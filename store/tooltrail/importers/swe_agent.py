@@ -129,16 +129,10 @@ class Reader(FileReader):
         state = object_of(parsed(step.get("state")))
         self._cwd = state.get("working_dir")
         text = observed if isinstance(observed, str) else text_of(receipt) or ""
-        return events.Result(
-            self._session,
-            call.call_id,
-            None,
-            receipt,
-            output,
-            "tool_timed_out" if _TIMED_OUT.match(text) else None,
-            milliseconds_of(step.get("execution_time"), 1000),
-            {**extras, **({"state": state} if state else {})},
-        )
+        failure = "tool_timed_out" if _TIMED_OUT.match(text) else None
+        took = milliseconds_of(step.get("execution_time"), 1000)
+        session, extras = self._session, {**extras, **({"state": state} if state else {})}
+        return events.Result(session, call.call_id, None, receipt, output, failure, took, extras)
 
 
 def _calls(name: str, message: Json) -> Iterator[events.Call]:
