@@ -137,7 +137,9 @@ def _write_file(path: Path, data: bytes, mode: int) -> None:
 def _ours(data: bytes) -> Iterator[tuple[str, list[Node]]]:
     """Our handlers, each with its event, and with the nodes that hold it, the inner ones first."""
     hooks = member(parse(data), _HOOKS) if data.strip() else None
-    for pair in children_of(hooks) if hooks is not None and hooks.type == "object" else ():
+    if hooks is None or hooks.type != "object":
+        return
+    for pair in children_of(hooks):
         event, groups = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         for group in _items(groups):
             for handler in _items(member(group, _HOOKS)):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import events
-from tooltrail.importers.blocks import origin_of, parts_of, reasoning_part
+from tooltrail.importers.blocks import origin_of, parts_of, reasoning_part, text_of
 from tooltrail.importers.readers import FileReader, Line
 from tooltrail.importers.values import (
     Json,
@@ -37,6 +37,7 @@ _DENIED: Final = "User denied execution."
 
 _MESSAGE: Final = names_in("content id model thoughts timestamp tokens toolCalls type")
 _CALL: Final = frozenset({"args", "id", "name", "result", "resultDisplay", "status", "timestamp"})
+_OF_THOUGHT: Final = frozenset({"description"})
 """Members that have a place in our records."""
 
 
@@ -82,8 +83,8 @@ class Reader(FileReader):
         yield None  # the type is known, even if the message repeats an earlier one
         at, is_new = message.get("timestamp"), self._is_new("message", name)
         thoughts = [
-            reasoning_part(str(one.pop("description", None) or ""), one)
-            for one in map(dict, objects_of(message, "thoughts"))
+            reasoning_part(str(one.get("description") or ""), without(one, _OF_THOUGHT))
+            for one in objects_of(message, "thoughts")
         ]
         content = (thoughts, message.get("content")) if is_new else ()
         results: list[events.Result] = []
@@ -106,27 +107,23 @@ class Reader(FileReader):
 
 
 def _result(session: str, call_id: str, tool: str, call: Json) -> events.Result:
-    texts: list[str] = []
-    others: list[Any] = []  # such as images
-    for part in parts_of(call.get("result")):
-        match part:
-            case {"functionResponse": {"response": {"output": str(text)} | {"error": str(text)}}}:
-                texts.append(text)
-            case {"functionResponse": {"response": response}}:
-                texts.append(spelled(response))
-            case {"text": str(text)}:
-                texts.append(text)
-            case _:
-                others.append(part)
-    receipt, display = "\n".join(texts) if texts else None, call.get("resultDisplay")
+    shown, display = [*map(_shown, parts_of(call.get("result")))], call.get("resultDisplay")
     extras = without(call, _CALL)
-    if others:
-        extras["result"] = others
     is_command = tool == _COMMAND_TOOL
     if isinstance(display, str) and display and not is_command:
         extras["resultDisplay"] = display  # a remark, such as how many lines were read
-    is_denied, at = (receipt or "").endswith(_DENIED), call.get("timestamp")
-    failure = "permission_denied" if is_denied else "cancelled"
-    failure = {"success": None, "error": events.FAILED}.get(str(call.get("status")), failure)
+    is_denied, at = (text_of(shown) or "").endswith(_DENIED), call.get("timestamp")
+    stopped = "permission_denied" if is_denied else "cancelled"
+    failure = {"success": None, "error": events.FAILED}.get(str(call.get("status")), stopped)
     output = events.output_of(None if isinstance(display, str) and not is_command else display)
-    return events.Result(session, call_id, at, receipt, output, failure, extras=extras)
+    return events.Result(session, call_id, at, shown, output, failure, extras=extras)
+
+
+def _shown(part: Any) -> Any:
+    match part:
+        case {"functionResponse": {"response": {"output": str(text)} | {"error": str(text)}}}:
+            return {"text": text}
+        case {"functionResponse": {"response": response}}:
+            return {"text": spelled(response)}
+        case _:
+            return part

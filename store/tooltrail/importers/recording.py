@@ -382,8 +382,7 @@ class Recording:
             if isinstance(data, str | bytes)
         }
         if output.structured is not None and not call.is_command:
-            spelled = encode({"value": output.structured})
-            streams["structured"] = spelled[len(b'{"value":') : -1]
+            streams["structured"] = encode(output.structured)
         folder = self._spool / str(call.id)
         return tuple(parts.stream(role, data, output, folder) for role, data in streams.items())
 
