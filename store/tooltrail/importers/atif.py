@@ -81,11 +81,8 @@ def _step(session: str, name: str, step: Json) -> Iterator[events.Event]:
     origin = origin_of(NAME, step, step.get("metrics"), model="model_name")
     yield events.Message(session, name, at, role, content, origin, without(step, _KNOWN))
     for position, one in enumerate(objects_of(step, "observation", "results")):
-        call_id, shown, extras = (
-            one.get("source_call_id"),
-            one.get("content"),
-            without(one, _RESULT),
-        )
+        call_id, shown = one.get("source_call_id"), one.get("content")
+        extras = without(one, _RESULT)
         if isinstance(call_id, str):
             yield events.Result(session, call_id, at, shown, extras=extras)
         else:  # a message of the environment

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,16 +36,11 @@ def parts_of(content: Any) -> list[Any]:
     return [content] if isinstance(content, dict | Call) else list_of(content)
 
 
-def joined_texts(parts: Sequence[Any]) -> str | None:
-    """The texts of the parts, one on each line; None if no part has a text."""
-    texts = (object_of(one).get("text") for one in parts)
+def text_of(content: Any) -> str | None:
+    """The texts of the parts of a content, one on each line; None if no part has a text."""
+    texts = (object_of(one).get("text") for one in parts_of(content))
     found = [one for one in texts if isinstance(one, str)]
     return "\n".join(found) if found else None
-
-
-def text_of(content: Any) -> str | None:
-    """The text of a content; None if it has none."""
-    return joined_texts(parts_of(content))
 
 
 def others_than_text(content: Any) -> dict[str, Any]:

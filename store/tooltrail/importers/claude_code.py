@@ -141,11 +141,10 @@ class Reader(FileReader):
     def _result(self, session: str, call_id: str, block: Json, value: Json) -> events.Result:
         content, returned = block.get("content"), value.get("toolUseResult")
         receipt, command = text_of(content), self._commands.get(call_id)
-        output = (
-            output_of(returned, receipt, self._path)
-            if command is None
-            else command_output_of(returned, receipt, self._path, command)
-        )
+        if command is None:
+            output = output_of(returned, receipt, self._path)
+        else:
+            output = command_output_of(returned, receipt, self._path, command)
         failure = early_end(object_of(returned))
         if block.get("is_error") is True and (command is None or output is None):
             said = (kind for words, kind in _KINDS.items() if words in (receipt or "")[:_WORDS_IN])

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import events
-from tooltrail.importers.blocks import joined_texts, reasoning_part
+from tooltrail.importers.blocks import reasoning_part, text_of
 from tooltrail.importers.cuts import streams_of
 from tooltrail.importers.readers import FileReader, Line
 from tooltrail.importers.values import (
@@ -212,7 +212,7 @@ def _content(what: str, item: Json) -> Any:
     if what == "message":
         return item.get("content")
     if what == "reasoning":
-        texts = [joined_texts([one]) or "" for one in list_of(item, "summary")]
+        texts = [text_of([one]) or "" for one in list_of(item, "summary")]
         extras = {key: item[key] for key in ("encrypted_content", "content") if item.get(key)}
         return reasoning_part("\n\n".join(texts), extras)
     return item
@@ -226,14 +226,14 @@ def _receipt(output: Any) -> tuple[str | None, bool]:
         case {"content": content, **others}:
             return _receipt(content)[0], others.get("success") is False
         case _:
-            text = joined_texts(list_of(output))
+            text = text_of(list_of(output))
             return text or json.dumps(output, ensure_ascii=False), False
 
 
 def _extras(item: Json, beside: Json) -> Json:
     """What the output of a call, and its end, say beside what is recorded of them."""
     extras, output = without(item, _OF_OUTPUT), item.get("output")
-    others = [one for one in list_of(output) if joined_texts([one]) is None]
+    others = [one for one in list_of(output) if text_of([one]) is None]
     if isinstance(output, dict):
         extras["output"] = without(object_of(output), frozenset({"content"}))
     elif 0 < len(others) < len(list_of(output)):

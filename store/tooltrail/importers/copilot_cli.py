@@ -128,9 +128,6 @@ def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool)
     output = events.Output({"content": complete}, structured or None) if has_output else None
     kind = "permission_denied" if is_denied else _KINDS.get(str(error.get("code")), events.FAILED)
     failure = kind if data.get("success") is False else None
-    shown, why, extras = (
-        result.get("content"),
-        str(error.get("message") or ""),
-        without(data, _DONE),
-    )
+    shown, why = result.get("content"), str(error.get("message") or "")
+    extras = without(data, _DONE)
     return events.Result(session, call_id, at, shown, output, failure, None, extras, why)

@@ -15,7 +15,7 @@ from typing import IO, Final, NamedTuple
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.hook_log import FOLDER, read_name
 from tooltrail.importers.hooks import Reader
-from tooltrail.importers.importing import Imported, Importer, Outcome
+from tooltrail.importers.importing import Importer, Outcome
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.readers import Line
 from tooltrail.importers.recording import Source
@@ -78,20 +78,15 @@ def _import_lines(
     spool: Path, rules: RuleSet, log: _Log, lines: list[Line | DamagedLine]
 ) -> Iterator[Outcome]:
     importer = Importer(spool, rules if log.is_redacted else None)
-    read = [line for line in lines if isinstance(line, Line)]
-    imported: list[Imported] = []
-    for path in Reader(log.path, log.agent).transcripts(read):
+    reader = Reader(log.path, log.agent)
+    for path in reader.transcripts(line for line in lines if isinstance(line, Line)):
         try:
-            imported.append(importer.import_file(path, log.agent))
+            imported = importer.import_file(path, log.agent)
+            reader.begun |= imported.calls
+            reader.ended |= imported.results
+            yield imported
         except TooltrailError as error:
             yield error
-    yield from imported
-    reader = Reader(
-        log.path,
-        log.agent,
-        begun={call for one in imported for call in one.calls},
-        ended={call for one in imported for call in one.results},
-    )
     # What a mark stands for was replaced before the event was logged.
     importer = Importer(spool, rules.with_marks() if log.is_redacted else None)
     yield importer.import_lines(Source(log.agent, str(log.path.resolve())), reader, lines)

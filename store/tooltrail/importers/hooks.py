@@ -35,25 +35,17 @@ _RECORDED: Final = names_in(
 
 
 class Reader(FileReader):
-    """Reads the log of one agent.
+    """Reads the log of the events of one agent.
 
-    Args:
-        path: the log.
-        agent: name of the agent: `claude-code` or `codex`.
+    Attributes:
         begun: the calls that transcripts have, each by its session and its id.
         ended: the calls whose results transcripts have.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        agent: str,
-        begun: Iterable[tuple[str, str]] = (),
-        ended: Iterable[tuple[str, str]] = (),
-    ) -> None:
+    def __init__(self, path: Path, agent: str) -> None:
         super().__init__(path)
+        self.begun, self.ended = set[tuple[str, str]](), set[tuple[str, str]]()
         self._agent = agent
-        self._begun, self._ended = frozenset(begun), set(ended)
 
     def transcripts(self, lines: Iterable[Line]) -> list[Path]:
         """The existing transcripts that events name, each once."""
@@ -73,7 +65,7 @@ class Reader(FileReader):
         event, at = object_of(line.value, "event"), object_of(line.value).get("at")
         session, kind = self._session_of(event), str(event.get("hook_event_name"))
         if kind == "PreToolUse":
-            if (session, str(event.get("tool_use_id"))) not in self._begun:
+            if (session, str(event.get("tool_use_id"))) not in self.begun:
                 yield _call(session, event, at)
         elif kind in _ENDS:
             yield from self._end(session, kind, event, at)
@@ -107,9 +99,9 @@ class Reader(FileReader):
     def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[events.Event]:
         """The end of a call, and its start, of which there may be no event."""
         call_id = str(event.get("tool_use_id"))
-        if (session, call_id) in self._ended:
+        if (session, call_id) in self.ended:
             return
-        self._ended.add((session, call_id))
+        self.ended.add((session, call_id))
         duration = milliseconds_of(event.get("duration_ms"))
         yield _call(session, event, at if duration is None else at - duration / 1000)
         found = events.Result(session, call_id, at, None, extras=without(event, _RECORDED))

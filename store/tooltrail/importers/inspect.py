@@ -145,10 +145,8 @@ def _opening(about: Json, sample: Json) -> events.Session:
     where = {**object_of(about, "revision"), **object_of(about, "packages"), **about}
     same = {"agent_version": "inspect_ai", "git_commit": "commit", "repository": "origin"}
     session, began = str(sample.get("uuid") or "/".join(map(str, ids))), about.get("created")
-    title, where = (
-        f"{about.get('task')} {run} ({number})",
-        named_texts(where, "task", "model", **same),
-    )
+    title = f"{about.get('task')} {run} ({number})"
+    where = named_texts(where, "task", "model", **same)
     return events.Session(session, began, NAME, None, title, where)
 
 

@@ -71,14 +71,10 @@ class Reader(FileReader):
         at = holder.get("timestamp")
         at = at if isinstance(at, int | float) else response.get("created")
         names = names_of(found.messages, holder.get("task_id"), holder.get("trial"))
-        asks = (
-            name
-            for name, one in zip(names, found.messages, strict=True)
-            if list_of(one, "tool_calls")
-        )
-        session = next(asks, names[-1])
+        named = [*zip(names, found.messages, strict=True)]
+        session = next((name for name, one in named if list_of(one, "tool_calls")), names[-1])
         yield events.Session(session, at)
-        for name, message in zip(names, found.messages, strict=True):
+        for name, message in named:
             if f"{session}/{name}" in self._seen:
                 continue  # the log of a later request repeats it
             self._seen.add(f"{session}/{name}")
