@@ -68,6 +68,12 @@ _OF_CALL: Final = frozenset({"type", "call_id", "name", "namespace", *_CALLS.val
 _OF_OUTPUT: Final = frozenset({"type", "call_id", "output", "tools"})
 _OF_END: Final = frozenset({"type", "call_id", "duration"})
 _OF_COMMAND: Final = _OF_END | {"command", "cwd", "stdout", "stderr"}
+_OF_SESSION: Final = {
+    "agent_version": "cli_version",
+    "git_branch": "branch",
+    "git_commit": "commit_hash",
+    "repository": "repository_url",
+}
 _USAGE: Final = "last_token_usage"
 _STATE: Final = ("compacted", "session_meta", "state", "turn_context")
 _REPEATING: Final = names_in(
@@ -111,7 +117,10 @@ class Reader(FileReader):
         if kind == "session_meta" and not self._is_open:  # no second one, of a session copied here
             self._is_open = True
             self._session = named_texts(item, "id").get("id", self._session)
-            yield _opening(self._session, item)
+            about = {**object_of(item, "git"), **item}
+            where = named_texts(about, "cwd", "originator", **_OF_SESSION)
+            began, parent = item.get("timestamp"), _parent(item)
+            yield events.Session(self._session, began, NAME, parent, environment=where)
             yield from self._instructions(item, at)
         elif kind == "event_msg":
             yield from self._event(what, item, at, f"{self._session}/{line.offset}")
@@ -190,13 +199,6 @@ class Reader(FileReader):
             _extras(item, beside),
             exit_status=int(said[said.lastindex or 0]) if said else None,
         )
-
-
-def _opening(session: str, item: Json) -> events.Session:
-    git = {"git_branch": "branch", "git_commit": "commit_hash", "repository": "repository_url"}
-    about, at = {**object_of(item, "git"), **item}, item.get("timestamp")
-    where = named_texts(about, "cwd", "originator", agent_version="cli_version", **git)
-    return events.Session(session, at, NAME, _parent(item), environment=where)
 
 
 def _parent(item: Json) -> str | None:
