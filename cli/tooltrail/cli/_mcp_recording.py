@@ -154,7 +154,7 @@ class McpRecorder:
         self._opened: Session | None = None
         self._entries: list[Entry] = []
         self._running: dict[str, _RunningCall] = {}
-        self._continues = False  # whether the next list of tools is another page of the last one
+        self._continues = False  # whether the next list of tools continues the list before
         self._tools: tuple[ToolDefinition, ...] = ()
         self._offered: tuple[ToolDefinition, ...] | None = None
 
@@ -255,6 +255,8 @@ class McpRecorder:
             if call is not None:
                 words = str(params.get("reason") or "the client cancelled the call")
                 self._end(call, copied, _failure(call, ErrorKind.CANCELLED, words))
+        elif method == "tools/list":
+            self._continues = params.get("cursor") is not None
         elif method == "tools/call" and message.get("id") is not None:
             self._running[key] = self._start(message, original, copied)
 
@@ -329,8 +331,8 @@ class McpRecorder:
         named = {"namespace": self._server_name}
         tools = tuple(tool.model_copy(update=named) for tool in read_tools(message))
         self._tools = (*self._tools, *tools) if self._continues else tools
-        self._continues = object_in(message.get("result")).get("nextCursor") is not None
-        if not self._continues and self._tools != self._offered:
+        is_last = object_in(message.get("result")).get("nextCursor") is None
+        if is_last and self._tools != self._offered:
             self._session().offer_tools(self._tools)
             self._offered = self._tools
 

@@ -69,7 +69,8 @@ class Reader(FileReader):
         self._session = session_name(self._path, *messages[:3])
         where = {**self._environment, **object_of(value, "info")}
         where = named_texts(where, "cwd", "image", agent_version="mini_version")
-        began, title = next(filter(None, map(_at, messages)), None), value.get("instance_id")
+        began = next((at for one in messages if (at := _at(one))), None)
+        title = value.get("instance_id")
         yield events.Session(self._session, began, NAME, None, title, where)
         for number, message in enumerate(messages):
             yield self._message(str(number), message)
