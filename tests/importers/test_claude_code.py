@@ -25,8 +25,7 @@ from tests.importers.sources import (
 )
 
 from tooltrail.importers import claude_code
-from tooltrail.importers.events import Message, Result
-from tooltrail.importers.readers import Line
+from tooltrail.importers.events import Line, Message, Result
 
 BASH = {"stdout": "out\n", "stderr": "err\n", "interrupted": False, "isImage": False}
 

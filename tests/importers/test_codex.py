@@ -20,7 +20,7 @@ from tests.importers.sources import (
 )
 
 from tooltrail.importers import codex, events
-from tooltrail.importers.readers import Line
+from tooltrail.importers.events import Line
 from tooltrail.records import Message
 from tooltrail.transcripts import conversation_of, load_transcript
 

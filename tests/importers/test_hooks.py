@@ -31,10 +31,10 @@ from tests.importers.sources import (
 from tests.support.evidence import problems_of
 
 from tooltrail.importers import Imported
+from tooltrail.importers.events import Line
 from tooltrail.importers.hook_importing import has_events, import_events, settle
 from tooltrail.importers.hook_log import append_event
 from tooltrail.importers.lines import read_lines
-from tooltrail.importers.readers import Line
 from tooltrail.importers.values import list_of, object_of
 from tooltrail.records import DamageError
 from tooltrail.redaction import default_rules

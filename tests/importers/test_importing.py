@@ -16,8 +16,7 @@ from tests.importers.sources import (
 )
 
 from tooltrail.importers import Importer, codex, usual_folders
-from tooltrail.importers.events import Event
-from tooltrail.importers.readers import Line
+from tooltrail.importers.events import Event, Line
 from tooltrail.records.errors import UnavailableError
 
 LINES = [claude_call(1, "t", "Bash", {"command": "make"}), claude_result(2, "t", "built")]

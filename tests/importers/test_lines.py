@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.cases import each_case
 
+from tooltrail.importers.events import Line
 from tooltrail.importers.lines import DamagedLine, read_lines
-from tooltrail.importers.readers import Line
 
 VALUES = st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=9), max_size=3)
 

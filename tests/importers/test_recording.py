@@ -28,8 +28,7 @@ from tests.support.evidence import problems_of
 
 from tooltrail.importers import Importer
 from tooltrail.importers.documents import failure_document, success_document
-from tooltrail.importers.events import Output
-from tooltrail.importers.readers import Line
+from tooltrail.importers.events import Line, Output
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal import Entry
 from tooltrail.records import default_families, digest_of

@@ -20,8 +20,8 @@ import claude_agent_sdk as sdk
 from anyio.to_thread import run_sync
 
 from tooltrail.importers.claude_code import NAME, Reader
+from tooltrail.importers.events import Line
 from tooltrail.importers.importing import claude_projects, record_lines
-from tooltrail.importers.readers import Line
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal.clock import id_of, now
 from tooltrail.records import DamageError, InvalidRecordError, NotFoundError, UnavailableError

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, text_of
 from tooltrail.importers.cuts import size_before_cut, streams_of
+from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.parts import encoded
-from tooltrail.importers.readers import FileReader, Line
 from tooltrail.importers.values import (
     NOTHING,
     Json,

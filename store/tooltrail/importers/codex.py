@@ -20,7 +20,7 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import reasoning_part, text_of
 from tooltrail.importers.cuts import streams_of
-from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.values import (
     NOTHING,
     Json,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part
-from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.values import (
     Json,
     named_texts,

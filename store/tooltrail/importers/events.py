@@ -7,7 +7,9 @@ Members of the type `Any` are as they are in the source. A value of an unexpecte
 missing. A time is a text in ISO 8601, or a number of seconds since 1970.
 """
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tooltrail.importers.values import NOTHING, Json
@@ -168,3 +170,39 @@ class Skipped(NamedTuple):
 Found: TypeAlias = Session | SessionEnd | Message | Call | Result | Skipped
 Event: TypeAlias = Found | None
 """What one value of a source says; None if its type is known but it adds nothing by itself."""
+
+
+class Line(NamedTuple):
+    """One JSON value of a source, and where it stands.
+
+    Attributes:
+        offset: offset of its first byte in the file.
+        data: its bytes.
+        value: the value.
+        number: number of its line, from 1.
+    """
+
+    offset: int
+    data: bytes
+    value: Any
+    number: int = 1
+
+
+class FileReader(ABC):
+    """Reads the lines of one file, in order.
+
+    Args:
+        path: the file; its name is the id of a session that has none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._session = path.stem
+
+    @abstractmethod
+    def read(self, line: Line) -> Iterable[Event]:
+        """The events of one line.
+
+        A line without events is of an unknown type. For a line of a known type that adds nothing,
+        a reader yields None.
+        """

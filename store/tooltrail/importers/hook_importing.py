@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from tooltrail.importers.cursors import Cursor
+from tooltrail.importers.events import Line
 from tooltrail.importers.hook_log import FOLDER, read_name
 from tooltrail.importers.hooks import Reader
 from tooltrail.importers.importing import Importer, Outcome
 from tooltrail.importers.lines import DamagedLine, read_lines
-from tooltrail.importers.readers import Line
 from tooltrail.importers.recording import Source
 from tooltrail.importers.values import object_of
 from tooltrail.records.errors import TooltrailError, UnavailableError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import claude_code, codex, events
-from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.values import (
     Json,
     milliseconds_of,

@@ -22,9 +22,8 @@ from tooltrail.importers import (
     swe_agent,
 )
 from tooltrail.importers.cursors import Cursor
-from tooltrail.importers.events import Event, Skipped
+from tooltrail.importers.events import Event, FileReader, Line, Skipped
 from tooltrail.importers.lines import DamagedLine, read_lines
-from tooltrail.importers.readers import FileReader, Line
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.importers.values import object_of
 from tooltrail.journal.log import JournalLog
@@ -38,12 +37,7 @@ _SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
 _UNEXPECTED: Final = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
+    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
 """What a reader raises at a value that no version of its agent writes."""
 

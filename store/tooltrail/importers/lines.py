@@ -13,7 +13,7 @@ from lzma import LZMAError
 from typing import IO, Final, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
-from tooltrail.importers.readers import Line
+from tooltrail.importers.events import Line
 
 _ARCHIVE: Final = b"PK\x03\x04"
 """The first bytes of a ZIP archive."""

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part, text_of
-from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.values import (
     NOTHING,
     Json,

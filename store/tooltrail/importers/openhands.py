@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tooltrail.importers import events
+from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.openai_chat import origin_of_answer
-from tooltrail.importers.readers import FileReader, Line
 from tooltrail.importers.values import (
     NOTHING,
     Json,
@@ -139,11 +139,10 @@ def _opening(session: str, value: Json, history: Sequence[Json]) -> events.Sessi
 
 def _arguments(metadata: Json) -> Any:
     """The arguments as the model sent them."""
-    for choice in objects_of(metadata, "model_response", "choices"):
-        for call in objects_of(choice, "message", "tool_calls"):
-            if call.get("id") == metadata.get("tool_call_id"):
-                return object_of(call, "function").get("arguments")
-    return None
+    choices = objects_of(metadata, "model_response", "choices")
+    calls = (call for one in choices for call in objects_of(one, "message", "tool_calls"))
+    same = (one for one in calls if one.get("id") == metadata.get("tool_call_id"))
+    return object_of(next(same, None), "function").get("arguments")
 
 
 def _result(session: str, call_id: str, event: Json) -> events.Result:

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of
+from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.openai_chat import event_of, names_of
-from tooltrail.importers.readers import FileReader, Line
 from tooltrail.importers.values import (
     Json,
     list_of,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, text_of
-from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.values import Json, named_texts, names_in, object_of, without
 
 NAME: Final = "pi"

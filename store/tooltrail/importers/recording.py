@@ -15,8 +15,8 @@ from uuid import UUID
 from tooltrail.importers import events
 from tooltrail.importers.blocks import block_of, call_block, others_than_text, parts_of, text_of
 from tooltrail.importers.documents import failure_document, success_document
+from tooltrail.importers.events import Line
 from tooltrail.importers.parts import Parts, encoded
-from tooltrail.importers.readers import Line
 from tooltrail.importers.values import NOTHING, Json, exit_status_of, milliseconds_of, spelled
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry

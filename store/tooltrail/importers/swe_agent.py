@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import session_name, text_of
-from tooltrail.importers.readers import FileReader, Line
+from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.values import (
     NOTHING,
     Json,
