@@ -115,7 +115,7 @@ def test_without_a_path_the_usual_folders_are_searched(cli: Cli) -> None:
     (home / "projects" / "p1" / "notes.jsonl").write_text('{"a": 1}\n')
     cli.environment |= {"CLAUDE_CONFIG_DIR": str(home), "CODEX_HOME": str(cli.folder / "none")}
     ended = cli.ok("import")
-    assert "found 1 session file of claude-code\n" in ended.message
+    assert f"found 2 files in {home / 'projects'}\n" in ended.message
     assert "6 new facts recorded" in ended.message
     cli.environment["CLAUDE_CONFIG_DIR"] = str(cli.folder / "none")
     nothing = cli.run("import")

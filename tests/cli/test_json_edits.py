@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tooltrail.cli._json_edits import appended, children_of, member, parse, removed, text_of
+from tooltrail.cli._json_edits import added, children_of, member, parse, removed, text_of
 from tooltrail.records import InvalidRecordError
 
 ITEM = {"x": 1}
@@ -36,13 +36,13 @@ def plain(text: str) -> Any:
 @pytest.mark.parametrize("text", DOCUMENTS.values(), ids=DOCUMENTS.keys())
 @pytest.mark.parametrize("path", [("list",), ("outer", "list"), ("new", "one")], ids="/".join)
 def test_an_item_is_added_and_removed_again(text: str, path: tuple[str, ...]) -> None:
-    edited = appended(text.encode(), path, ITEM)
+    edited = added(text.encode(), path, ITEM)
     expected: dict[str, Any] = plain(text)
     had_list = "list" in expected
     place = expected
     for name in path[:-1]:
         place = place.setdefault(name, {})
-    place.setdefault(path[-1], []).append(ITEM)
+    place.setdefault(path[-1], []).insert(0, ITEM)
     assert plain(edited.decode()) == expected
 
     node = parse(edited)
@@ -50,8 +50,8 @@ def test_an_item_is_added_and_removed_again(text: str, path: tuple[str, ...]) ->
         found = member(node, name)
         assert found is not None
         node = found
-    again = removed(edited, children_of(node)[-1])
-    place[path[-1]].pop()
+    again = removed(edited, children_of(node)[0])
+    place[path[-1]].pop(0)
     assert plain(again.decode()) == expected
     if path == ("list",) and had_list:
         assert again == text.encode()
@@ -79,4 +79,4 @@ def test_values_are_read() -> None:
 @pytest.mark.parametrize("text", ["{", "[]", "{} {}", '{"a": 1,}', '{"list": {}}', '{"list": 1}'])
 def test_other_documents_are_refused(text: str) -> None:
     with pytest.raises(InvalidRecordError):
-        appended(text.encode(), ("list",), ITEM)
+        added(text.encode(), ("list",), ITEM)

@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.evidence import check_evidence, problems_of
 
 from tooltrail.importers import Imported, Importer
-from tooltrail.importers.events import list_of, object_of
+from tooltrail.importers.values import list_of, object_of
 from tooltrail.records import Message
 from tooltrail.redaction import default_rules
 from tooltrail.store import InvocationDetail, MessageView, Reader, open_store

@@ -57,7 +57,8 @@ def test_a_run_has_what_the_model_saw(tmp_path: Path) -> None:
     assert [call.receipt.text for call in calls if call.receipt] == ["a\n", "done"]
     assert {call.not_recorded for call in calls} == {("output", "canonical")}
     assert calls[0].arguments == b'{"command":"ls"}'
-    assert (session.agent, session.opened_at.year) == ("terminus 2.0", 2026)
+    assert (session.agent, session.opened_at.year) == ("terminus", 2026)
+    assert session.environment == '{"agent_version":"2.0"}'
     assert [(one.role, one.text) for one in messages] == [
         ("user", "go"),
         ("assistant", "I look"),

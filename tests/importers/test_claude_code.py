@@ -25,7 +25,7 @@ from tests.importers.sources import (
 )
 
 from tooltrail.importers import claude_code
-from tooltrail.importers.events import Line, MessageFound, ResultFound
+from tooltrail.importers.events import Line, Message, Result
 
 BASH = {"stdout": "out\n", "stderr": "err\n", "interrupted": False, "isImage": False}
 
@@ -315,10 +315,10 @@ def test_a_command_that_was_ended_early_has_a_partial_output(
 def test_a_null_member_is_kept_and_an_invalid_duration_is_replaced(tmp_path: Path) -> None:
     line = claude_result(1, "t", "done", {"durationMs": "?", "totalDurationMs": 7})
     reader = claude_code.Reader(tmp_path / "a.jsonl")
-    *_, result = reader.events(Line(0, b"", {**line, "nothing": None}))
-    *_, message = reader.events(Line(1, b"", claude_line("user", "hi", 2, nothing=None)))
-    assert isinstance(result, ResultFound)
-    assert isinstance(message, MessageFound)
+    *_, result = reader.read(Line(0, b"", {**line, "nothing": None}))
+    *_, message = reader.read(Line(1, b"", claude_line("user", "hi", 2, nothing=None)))
+    assert isinstance(result, Result)
+    assert isinstance(message, Message)
     assert (result.duration_ms, result.extras, message.extras) == (7, *[{"nothing": None}] * 2)
 
 

@@ -19,8 +19,8 @@ from tests.importers.sources import (
     write_lines,
 )
 
-from tooltrail.importers import codex
-from tooltrail.importers.events import Line, MessageFound
+from tooltrail.importers import codex, events
+from tooltrail.importers.events import Line
 from tooltrail.records import Message
 from tooltrail.transcripts import conversation_of, load_transcript
 
@@ -97,8 +97,8 @@ def test_members_without_a_place_are_kept_beside_the_call_and_the_message(tmp_pa
     call = only_call(tmp_path, lines)
     event = {"parsed_cmd": [{"cmd": "make"}], "exit_code": -9, "status": "failed"}
     assert json.loads(call.extras or "") == {"new": 1, "output": [image], "event": event}
-    (message,) = codex.Reader(tmp_path / "a.jsonl").events(Line(0, b"", lines[1]))
-    assert isinstance(message, MessageFound)
+    (message,) = codex.Reader(tmp_path / "a.jsonl").read(Line(0, b"", lines[1]))
+    assert isinstance(message, events.Message)
     assert message.extras == {"id": "fc_1", "status": "completed"}
 
 

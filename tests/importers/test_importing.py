@@ -15,7 +15,7 @@ from tests.importers.sources import (
     write_lines,
 )
 
-from tooltrail.importers import Importer, codex, find_files, usual_folders
+from tooltrail.importers import Importer, codex, usual_folders
 from tooltrail.importers.events import Event, Line
 from tooltrail.records.errors import UnavailableError
 
@@ -43,12 +43,10 @@ def test_the_usual_folder_of_an_agent_can_be_moved(
     assert usual_folders({variable: str(tmp_path / base)}, tmp_path / "elsewhere") == [expected]
 
 
-def test_a_file_that_cannot_be_read_is_found_and_reported(
+def test_a_file_that_cannot_be_read_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readable = write_lines(tmp_path / "b.jsonl", LINES)
     locked = write_lines(tmp_path / "a.jsonl", LINES)
-    write_lines(tmp_path / "c.jsonl", [{"a": 1}])
     plain: Any = Path.open
 
     def open_unlocked(path: Path, *arguments: Any, **more: Any) -> Any:
@@ -57,7 +55,6 @@ def test_a_file_that_cannot_be_read_is_found_and_reported(
         return plain(path, *arguments, **more)
 
     monkeypatch.setattr(Path, "open", open_unlocked)
-    assert [*find_files(tmp_path)] == [(locked, None), (readable, "claude-code")]
     with pytest.raises(UnavailableError, match=r"a\.jsonl cannot be read: Permission denied"):
         Importer(tmp_path / "tooltrail.db-spool", None).import_file(locked)
 
@@ -66,14 +63,14 @@ def test_a_file_that_cannot_be_read_is_found_and_reported(
 def test_a_line_that_a_reader_does_not_expect_costs_only_itself(
     error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = codex.Reader.events
+    plain = codex.Reader.read
 
-    def events(reader: codex.Reader, line: Line) -> Iterator[Event]:
+    def read(reader: codex.Reader, line: Line) -> Iterator[Event]:
         if line.value.get("odd"):
             raise error("unhashable type")
         yield from plain(reader, line)
 
-    monkeypatch.setattr(codex.Reader, "events", events)
+    monkeypatch.setattr(codex.Reader, "read", read)
     head = {"type": "session_meta", "payload": {"id": "s"}}
     said = {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "a"}}
     path = write_lines(tmp_path / "a.jsonl", [head, {"odd": 1}, said])

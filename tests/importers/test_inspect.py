@@ -86,8 +86,8 @@ def test_a_call_has_all_three_surfaces(tmp_path: Path) -> None:
         messages = messages_in(reader)
     assert (receipt_of(call), call.not_recorded) == ("a\n", ())
     assert (call.arguments, call.summary.duration_ms) == (b'{"cmd":"ls"}', 1500)
-    assert (session.agent, session.title) == ("inspect 0.3.95", "ctf 7 (1)")
-    assert '"git_commit":"abc"' in session.environment
+    assert (session.agent, session.title) == ("inspect", "ctf 7 (1)")
+    assert '"agent_version":"0.3.95","git_commit":"abc"' in session.environment
     assert [one.role for one in messages] == ["user", "assistant"]
     document = messages[1].document or b""
     assert b'"usage":{"total_tokens":12}' in document

@@ -103,4 +103,4 @@ def test_a_value_on_many_lines_that_is_cut_is_damaged() -> None:
 
 
 def test_blank_lines_are_nothing() -> None:
-    assert found_in(b'\n  \n{"a": 1}\n\n') == [Line(4, b'{"a": 1}\n', {"a": 1}, False, 3)]
+    assert found_in(b'\n  \n{"a": 1}\n\n') == [Line(4, b'{"a": 1}\n', {"a": 1}, 3)]

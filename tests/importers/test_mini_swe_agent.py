@@ -70,7 +70,8 @@ def test_a_command_in_a_text_has_only_a_receipt(tmp_path: Path) -> None:
     assert receipt_of(call) == shown
     assert [one.role for one in messages] == ["system", "user", "assistant"]
     assert b'"usage":{"total":7}' in (messages[-1].document or b"")
-    assert session.agent == "mini-swe-agent 2.0"
+    assert session.agent == "mini-swe-agent"
+    assert '"agent_version":"2.0"' in session.environment
     assert session.opened_at.year == 2025
     assert_intact(tmp_path)
 

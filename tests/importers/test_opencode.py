@@ -75,7 +75,8 @@ def test_a_command_has_all_three_surfaces(tmp_path: Path) -> None:
     assert call.not_recorded == ()
     assert call.arguments == b'{"command":"make","workdir":"/src/sub"}'
     assert receipt_of(call) == "built\n"
-    assert (found.agent, found.title) == ("opencode 1.4.3", "Build it")
+    assert (found.agent, found.title) == ("opencode", "Build it")
+    assert '"agent_version":"1.4.3"' in found.environment
     assert b'"usage":{"input":7}' in (message.document or b"")
     assert_intact(tmp_path)
 

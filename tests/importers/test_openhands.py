@@ -67,7 +67,8 @@ def test_a_command_has_its_output_and_no_receipt(tmp_path: Path) -> None:
         messages = messages_in(reader)
     assert (call.arguments, call.summary.exit_status) == (b'{"a":1}', 2)
     assert call.not_recorded == ("receipt",)
-    assert (session.agent, call.summary.tool_name) == ("openhands 0.35", "bash")
+    assert (session.agent, call.summary.tool_name) == ("openhands", "bash")
+    assert session.environment == '{"agent_version":"0.35"}'
     assert [(one.role, one.text) for one in messages] == [
         ("user", "build"),
         ("assistant", "go"),

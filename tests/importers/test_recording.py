@@ -28,7 +28,7 @@ from tests.support.evidence import problems_of
 
 from tooltrail.importers import Importer
 from tooltrail.importers.documents import failure_document, success_document
-from tooltrail.importers.events import Line, OutputFound
+from tooltrail.importers.events import Line, Output
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal import Entry
 from tooltrail.records import default_families, digest_of
@@ -322,6 +322,6 @@ def test_the_documents_are_those_of_the_models(is_failure: bool, roles: list[str
     document = (
         failure_document("t", "cancelled", "why\nnot \x1b", streams)
         if is_failure
-        else success_document("t", OutputFound(), streams, is_command=False)
+        else success_document("t", Output(), streams, is_command=False)
     )
     assert read_output(document, default_families().named("generic"), records)

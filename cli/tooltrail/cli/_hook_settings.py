@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from tooltrail.cli._config_files import read_config
-from tooltrail.cli._json_edits import appended, children_of, member, parse, removed, text_of
+from tooltrail.cli._json_edits import added, children_of, member, parse, removed, text_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 _HOOKS = "hooks"
@@ -31,14 +31,12 @@ class Agent(NamedTuple):
     """Where an agent keeps its settings, and the events to record.
 
     Attributes:
-        name: name of the agent.
         variable: environment variable that names its folder.
         folder: its folder in a project, and in the home folder by default.
         file: name of the file.
         events: the events.
     """
 
-    name: str
     variable: str
     folder: str
     file: str
@@ -46,31 +44,17 @@ class Agent(NamedTuple):
 
     def settings(self, environment: Mapping[str, str], *, of_project: bool) -> Path:
         """The file with the settings of the project in the current folder, or of the user."""
-        folder = environment.get(self.variable)
-        if of_project:
-            return Path(self.folder).absolute() / self.file
-        return (Path(folder) if folder else Path.home() / self.folder) / self.file
+        of_user = Path(environment.get(self.variable) or Path.home() / self.folder)
+        return (Path(self.folder).absolute() if of_project else of_user) / self.file
 
 
-_OF_BOTH = ("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop")
+_OF_BOTH = (
+    *("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "SessionStart", "SessionEnd"),
+)
+_OF_CLAUDE = (*_OF_BOTH, "PostToolUseFailure", "PermissionDenied")
 AGENT_SETTINGS = {
-    one.name: one
-    for one in (
-        Agent(
-            "claude-code",
-            "CLAUDE_CONFIG_DIR",
-            ".claude",
-            "settings.json",
-            (*_OF_BOTH, "PostToolUseFailure", "PermissionDenied", "SessionStart", "SessionEnd"),
-        ),
-        Agent(
-            "codex",
-            "CODEX_HOME",
-            ".codex",
-            "hooks.json",
-            (*_OF_BOTH, "SessionStart", "SessionEnd", "Stop"),
-        ),
-    )
+    "claude-code": Agent("CLAUDE_CONFIG_DIR", ".claude", "settings.json", _OF_CLAUDE),
+    "codex": Agent("CODEX_HOME", ".codex", "hooks.json", (*_OF_BOTH, "Stop")),
 }
 """The agents with hooks, by name."""
 
@@ -94,8 +78,8 @@ class Settings:
             before = self._read()
             data = _without_ours(before)
             entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
-            for event in agent.events:
-                data = appended(data, (_HOOKS, event), entry)
+            for event in reversed(agent.events):
+                data = added(data, (_HOOKS, event), entry)
             self._write(before, data)
         return True
 
@@ -153,20 +137,18 @@ def _write_file(path: Path, data: bytes, mode: int) -> None:
 def _ours(data: bytes) -> Iterator[tuple[str, list[Node]]]:
     """Our handlers, each with its event, and with the nodes that hold it, the inner ones first."""
     hooks = member(parse(data), _HOOKS) if data.strip() else None
-    for pair in children_of(hooks) if hooks is not None and hooks.type == "object" else ():
+    if hooks is None or hooks.type != "object":
+        return
+    for pair in children_of(hooks):
         event, groups = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         for group in _items(groups):
             for handler in _items(member(group, _HOOKS)):
                 if _OURS.match(text_of(member(handler, "command"))):
-                    yield text_of(event), [handler, group, pair, *_parent(hooks)]
+                    yield text_of(event), [handler, group, pair, hooks.parent or hooks]
 
 
 def _items(array: Node | None) -> list[Node]:
     return children_of(array) if array is not None and array.type == "array" else []
-
-
-def _parent(node: Node | None) -> list[Node]:
-    return [] if node is None or node.parent is None else [node.parent]
 
 
 def _without_ours(data: bytes) -> bytes:
@@ -174,7 +156,7 @@ def _without_ours(data: bytes) -> bytes:
     while (found := next(_ours(data), None)) is not None:
         node, *holders = found[1]
         for holder in holders:
-            if any(len(one.named_children) > 1 for one in _parent(node)):
+            if node.parent is not None and len(node.parent.named_children) > 1:
                 break  # it holds more, if only a comment
             node = holder
         data = removed(data, node)

@@ -60,8 +60,8 @@ def text_of(node: Node | None) -> str:
     )
 
 
-def appended(data: bytes, names: Sequence[str], item: Any) -> bytes:
-    """The document with one more item in the array at a path. What is missing is created.
+def added(data: bytes, names: Sequence[str], item: Any) -> bytes:
+    """The document with one more item, the first in the array at a path. What is missing is made.
 
     Raises:
         InvalidRecordError: the document is not an object, or the path leads to another value.
@@ -72,7 +72,7 @@ def appended(data: bytes, names: Sequence[str], item: Any) -> bytes:
         found = member(at, name)
         wanted, empty = ("object", "{}") if n + 1 < len(names) else ("array", "[]")
         if found is None:
-            return appended(_inserted(data, at, f"{json.dumps(name)}: {empty}"), names, item)
+            return added(_inserted(data, at, f"{json.dumps(name)}: {empty}"), names, item)
         if found.type != wanted:
             raise InvalidRecordError(f"{name} in it is not an {wanted}")
         at = found
@@ -81,41 +81,33 @@ def appended(data: bytes, names: Sequence[str], item: Any) -> bytes:
 
 def removed(data: bytes, node: Node) -> bytes:
     """The document without an item or a pair, and without the comma beside it."""
-    end, before, after = node.end_byte, node.prev_sibling, node.next_sibling
-    start = len(data[: node.start_byte].rstrip())
-    comment = before.text if before is not None and before.type == "comment" else None
-    if (
-        comment is not None
-        and comment.startswith(b"//")
-        and data[end:].lstrip(b" \t\r")[:1] != b"\n"
-    ):
-        start = node.start_byte  # the line of the comment must still end
+    start, end, before, after = node.start_byte, node.end_byte, node.prev_sibling, node.next_sibling
+    if before is None or before.type != "comment":  # the line of a comment must still end
+        start = len(data[:start].rstrip())
     while before is not None and before.type == "comment":
         before = before.prev_sibling
     while after is not None and after.type == "comment":
         after = after.next_sibling
-    if before is not None and before.type == ",":
-        return data[: before.start_byte] + data[before.end_byte : start] + data[end:]
     if after is not None and after.type == ",":
         return data[:start] + data[end : after.start_byte] + data[after.end_byte :]
+    if before is not None and before.type == ",":
+        return data[: before.start_byte] + data[before.end_byte : start] + data[end:]
     # The container is empty now. Without a comment in it, nothing is left between its brackets.
-    return data[:start] + (data[end:] if comment else data[end:].lstrip())
+    is_alone = node.parent is None or len(node.parent.named_children) == 1
+    return data[:start] + (data[end:].lstrip() if is_alone else data[end:])
 
 
 def _inserted(data: bytes, container: Node, text: str) -> bytes:
-    """The document with a text as the last child of a container.
+    """The document with a text as the first child of a container.
 
-    The white space before the text is that before the last child; the first child begins a line.
+    The white space before the text is that before the next child; an only child begins a line.
     """
+    at, inserted = container.start_byte + 1, text.encode()
     if children := children_of(container):
-        start, end = children[-1].start_byte, children[-1].end_byte
-        space = data[len(data[:start].rstrip()) : start] or b" "
-        return data[:end] + b"," + space + text.encode() + data[end:]
-    line = data[data.rfind(b"\n", 0, container.start_byte) + 1 : container.start_byte]
+        first = children[0].start_byte
+        return data[:at] + data[len(data[:first].rstrip()) : first] + inserted + b"," + data[at:]
+    line = data[data.rfind(b"\n", 0, at) + 1 : at]
     newline = b"\r\n" if b"\r\n" in data else b"\n"
     outer = newline + line[: len(line) - len(line.lstrip())]
-    comments = container.named_children
-    end = comments[-1].end_byte if comments else container.start_byte + 1
-    end = len(data[:end].rstrip(b"\r"))  # the line end of Windows is not of the comment
-    closing = b"" if b"\n" in data[end : container.end_byte] else outer
-    return data[:end] + outer + b"  " + text.encode() + closing + data[end:]
+    closing = b"" if b"\n" in data[at : container.end_byte] else outer
+    return data[:at] + outer + b"  " + inserted + closing + data[at:]

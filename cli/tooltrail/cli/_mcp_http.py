@@ -220,13 +220,9 @@ def _headers_of(message: JsonObject) -> dict[str, str]:
         "mcp-name": params.get(_NAMED.get(method, "")),
         _VERSION: object_in(params.get("_meta")).get(_VERSION_IN_BODY),
     }
-    return {
-        name: value if _PLAIN.fullmatch(value) else _in_base64(value)
-        for name, value in values.items()
-        if isinstance(value, str) and value
-    }
-
-
-def _in_base64(value: str) -> str:
-    """A value that HTTP does not carry as it is."""
-    return f"=?base64?{base64.b64encode(value.encode('utf-8', 'surrogatepass')).decode()}?="
+    headers = {name: value for name, value in values.items() if isinstance(value, str) and value}
+    for name, value in headers.items():
+        if not _PLAIN.fullmatch(value):
+            encoded = base64.b64encode(value.encode("utf-8", "surrogatepass"))
+            headers[name] = f"=?base64?{encoded.decode()}?="
+    return headers

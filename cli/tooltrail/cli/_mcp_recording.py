@@ -23,8 +23,8 @@ from pydantic import JsonValue
 from tooltrail.cli._output import say
 from tooltrail.cli._process import held_signals
 from tooltrail.cli._recording import session_of
-from tooltrail.importers.events import NOTHING
 from tooltrail.importers.parts import Parts, encoded
+from tooltrail.importers.values import NOTHING
 from tooltrail.journal import Entry, Invocation, Recorder, Session
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.environment import NOT_REDACTED
@@ -154,7 +154,7 @@ class McpRecorder:
         self._opened: Session | None = None
         self._entries: list[Entry] = []
         self._running: dict[str, _RunningCall] = {}
-        self._lists: dict[str, bool] = {}  # by request, whether it continues the list before
+        self._continues = False  # whether the next list of tools continues the list before
         self._tools: tuple[ToolDefinition, ...] = ()
         self._offered: tuple[ToolDefinition, ...] | None = None
 
@@ -172,8 +172,18 @@ class McpRecorder:
             self._thread.join(_CLOSE_S)
 
     def _record(self) -> None:
-        while self._record_some():
-            pass
+        is_idle = True
+        for copied in iter(self._copies.get, None):
+            if is_idle:
+                time.sleep(_PAUSE_S)
+            for line in self._lines[copied.sender].feed(copied.data):
+                try:
+                    self._add_line(line, copied)
+                except Exception as error:  # noqa: BLE001  the record of other calls goes on
+                    self._fail(error)
+            is_idle = self._copies.empty()
+            if is_idle or len(self._entries) >= _MOST_TOGETHER:
+                self._flush()
         last = Copied("proxy", b"", now(), time.monotonic_ns())
         try:
             for call in self._running.values():
@@ -184,22 +194,6 @@ class McpRecorder:
         except TooltrailError as error:
             self._fail(error)
         self._recorder.close()
-
-    def _record_some(self) -> bool:
-        """Record what waits; return whether there may be more."""
-        copied = self._copies.get()
-        time.sleep(_PAUSE_S)
-        while copied is not None:
-            for line in self._lines[copied.sender].feed(copied.data):
-                try:
-                    self._add_line(line, copied)
-                except Exception as error:  # noqa: BLE001  the record of other calls goes on
-                    self._fail(error)
-            if self._copies.empty() or len(self._entries) >= _MOST_TOGETHER:
-                break
-            copied = self._copies.get()
-        self._flush()
-        return copied is not None
 
     def _flush(self) -> None:
         entries, self._entries = self._entries, []
@@ -262,15 +256,15 @@ class McpRecorder:
                 words = str(params.get("reason") or "the client cancelled the call")
                 self._end(call, copied, _failure(call, ErrorKind.CANCELLED, words))
         elif method == "tools/list":
-            self._lists[key] = params.get("cursor") is not None
+            self._continues = params.get("cursor") is not None
         elif method == "tools/call" and message.get("id") is not None:
             self._running[key] = self._start(message, original, copied)
 
     def _add_response(self, message: JsonObject, key: str, copied: Copied) -> None:
-        if key in self._lists and "result" in message:
-            self._offer(message, continues=self._lists.pop(key))
         call = self._running.pop(key, None)
         if call is None:
+            if isinstance(object_in(message.get("result")).get("tools"), list):
+                self._offer(message)
             return
         try:
             self._end(call, copied, *_output_of(call, message, copied.sender))
@@ -332,11 +326,11 @@ class McpRecorder:
     def _append(self, entry: Entry, **members: Any) -> None:
         self._entries.append(entry._replace(fact=entry.fact.replaced(**members)))
 
-    def _offer(self, message: JsonObject, *, continues: bool) -> None:
+    def _offer(self, message: JsonObject) -> None:
         """Record the tools of a list, unless they are the same as before."""
         named = {"namespace": self._server_name}
         tools = tuple(tool.model_copy(update=named) for tool in read_tools(message))
-        self._tools = (*self._tools, *tools) if continues else tools
+        self._tools = (*self._tools, *tools) if self._continues else tools
         is_last = object_in(message.get("result")).get("nextCursor") is None
         if is_last and self._tools != self._offered:
             self._session().offer_tools(self._tools)

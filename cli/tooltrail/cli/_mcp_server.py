@@ -20,7 +20,7 @@ from tooltrail.cli._artifacts import open_known
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import counted
 from tooltrail.cli._surfaces import as_record
-from tooltrail.cli._texts import reader_of, texts_of
+from tooltrail.cli._texts import reader_of, streams_of
 from tooltrail.cli._version import VERSION
 from tooltrail.records import NotFoundError, TooltrailError, UnavailableError
 from tooltrail.records.canonical_json import encode
@@ -191,16 +191,15 @@ def _text(
             yield text
         return
     detail = reader.invocation(call)
-    streams, _ = texts_of(store, str(detail.summary.id), None)
-    name = part or next((one.role for one in streams), "complete_output")
-    if detail.stream(name) or name in [one.role for one in streams]:
-        (stream,), _ = texts_of(store, str(detail.summary.id), name)
-        with stream.reader() as reader_of_stream:
-            yield reader_of_stream
+    roles = [one.role for one in streams_of(store, detail, None)]
+    name = part or next(iter(roles), "complete_output")
+    if detail.stream(name) or name in roles:
+        (stream,) = streams_of(store, detail, name)
+        with stream.reader() as text:
+            yield text
         return
     record = _record_of(detail)
     if not (member := record.get(name)):
-        roles = [one.role for one in streams]
         parts = ", ".join((*roles, *(one for one in record if record[one])))
         raise NotFoundError(f"call {call} ({detail.summary.state}) has no {name}; it has {parts}")
     shown = member if isinstance(member, str) else indent_json(encode(member).decode())

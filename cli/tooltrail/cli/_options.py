@@ -52,6 +52,24 @@ class SourcePath(click.Path):
         return super().convert(value, param, ctx)
 
 
+def _known_format(_: object, __: object, name: str | None) -> str | None:
+    if name is None:
+        return None
+    from tooltrail.importers import FORMATS  # noqa: PLC0415  takes time
+
+    if name not in FORMATS:
+        raise click.UsageError(f"no format {name}; the formats are {', '.join(FORMATS)}")
+    return name
+
+
+format_option = click.option(
+    *("--format", "format_name"),
+    metavar="NAME",
+    callback=_known_format,
+    help="Read every file as this format.",
+)
+
+
 def named_option(flag: str, **more: Any) -> Callable[[Decorated], Decorated]:
     """An option that `exec` also has, with the same variable and help text."""
     (option,) = (one for one in OPTIONS if one.flag == flag)

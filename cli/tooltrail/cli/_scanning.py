@@ -11,7 +11,6 @@ from tooltrail.records.facts import RedactionFact
 from tooltrail.redaction import RuleSet, StreamRedactor, redact, redactions
 from tooltrail.store import InvocationView, Reader, SessionView, StreamView
 
-_AT_ONCE = 500
 _CHUNK_BYTES = 1 << 20
 
 
@@ -67,11 +66,8 @@ class Scan:
         Raises:
             TooltrailError: the store cannot be read.
         """
-        sessions = self._reader.sessions(limit=_AT_ONCE)
-        while sessions:
-            for session in sessions:
-                yield from self._in_session(session)
-            sessions = self._reader.sessions(limit=_AT_ONCE, cursor=sessions[-1].id)
+        for session in self._reader.sessions():
+            yield from self._in_session(session)
 
     def _in_session(self, session: SessionView) -> Iterator[Secret]:
         about = {"about": _spelled(session)}

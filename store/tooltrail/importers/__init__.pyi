@@ -2,8 +2,7 @@ from .importing import (
     FORMATS,
     Imported,
     Importer,
-    find_files,
-    recognize,
+    Outcome,
     session_files,
     usual_folders,
 )
@@ -12,8 +11,7 @@ __all__ = [
     "FORMATS",
     "Imported",
     "Importer",
-    "find_files",
-    "recognize",
+    "Outcome",
     "session_files",
     "usual_folders",
 ]

@@ -9,28 +9,18 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    blocks_of,
-    named_texts,
-    origin_of,
-    reasoning_blocks,
-    role_of,
-    without,
-)
-from tooltrail.importers.events import (
-    CallFound,
-    Event,
-    FileReader,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, reasoning_part
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import (
     Json,
-    Line,
-    MessageFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
+    first_of,
     list_of,
+    named_texts,
     names_in,
     object_of,
     objects_of,
+    without,
 )
 from tooltrail.records.digests import digest_of
 
@@ -54,54 +44,46 @@ def recognizes(value: Any) -> bool:
 class Reader(FileReader):
     """Reads the trajectory in one file."""
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of a run and of the runs inside it."""
         if recognizes(line.value):
             yield from _run(object_of(line.value), None)
 
 
-def _run(run: Json, parent: str | None) -> Iterator[Event]:
+def _run(run: Json, parent: str | None) -> Iterator[events.Event]:
     steps, agent = list_of(run, "steps"), object_of(run, "agent")
     ids = named_texts(run, "session_id", "trajectory_id")
     session = "/".join(ids.values()) or digest_of(json.dumps(steps[:_STEPS_OF_ID]).encode())
-    named = named_texts(agent, "name", "version")
-    began = object_of(steps[0]).get("timestamp") if steps else None
-    yield SessionFound(session, began, agent=" ".join(named.values()) or None, parent=parent)
+    named = named_texts(agent, "name", agent_version="version")
+    name, began = named.pop("name", None), first_of(steps).get("timestamp")
+    yield events.Session(session, began, name, parent, environment=named)
     for position, value in enumerate(steps):
         step = object_of(value)
         if "source" in step or "message" in step:
             model = step.get("model_name") or agent.get("model_name")
             yield from _step(session, str(position), {**step, "model_name": model})
         else:
-            yield Skipped(type(value).__name__, is_known=False)
+            yield events.Skipped(type(value).__name__, is_known=False)
     for inner in objects_of(run, "subagent_trajectories"):
         if "steps" in inner:
             yield from _run(inner, session)
 
 
-def _step(session: str, name: str, step: Json) -> Iterator[Event]:
-    at, is_agent = step.get("timestamp"), step.get("source") == "agent"
-    blocks: list[Json | CallFound] = [
-        *reasoning_blocks(step.get("reasoning_content")),
-        *blocks_of(step.get("message")),
-        *map(_call, objects_of(step, "tool_calls")),
-    ]
-    role = "assistant" if is_agent else role_of(step.get("source"))
+def _step(session: str, name: str, step: Json) -> Iterator[events.Event]:
+    at, source = step.get("timestamp"), step.get("source")
+    role, calls = "assistant" if source == "agent" else source, objects_of(step, "tool_calls")
+    reasoning = reasoning_part(step.get("reasoning_content"))
+    asked = (
+        events.Call(one.get("tool_call_id"), str(one.get("function_name")), one.get("arguments"))
+        for one in calls
+    )
+    content = (reasoning, step.get("message"), *asked)
     origin = origin_of(NAME, step, step.get("metrics"), model="model_name")
-    yield MessageFound(session, name, at, role, blocks, origin, without(step, _KNOWN))
+    yield events.Message(session, name, at, role, content, origin, without(step, _KNOWN))
     for position, one in enumerate(objects_of(step, "observation", "results")):
-        yield _result(session, f"{name}/{position}", at, one)
-
-
-def _call(call: Json) -> CallFound:
-    tool = str(call.get("function_name"))
-    return CallFound(call.get("tool_call_id"), tool, call.get("arguments"))
-
-
-def _result(session: str, name: str, at: Any, result: Json) -> Event:
-    """The result of a call; a message of the environment if it belongs to no call."""
-    call_id, content = result.get("source_call_id"), result.get("content")
-    extras = without(result, _RESULT)
-    if not isinstance(call_id, str):
-        return MessageFound(session, name, at, "user", blocks_of(content), extras=extras)
-    return ResultFound(session, call_id, at, content, extras=extras)
+        call_id, shown = one.get("source_call_id"), one.get("content")
+        extras = without(one, _RESULT)
+        if isinstance(call_id, str):
+            yield events.Result(session, call_id, at, shown, extras=extras)
+        else:  # a message of the environment
+            yield events.Message(session, f"{name}/{position}", at, "user", shown, extras=extras)

@@ -10,37 +10,24 @@ import marshal
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
-from tooltrail.importers.blocks import (
-    block_of,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, parts_of, text_of
+from tooltrail.importers.cuts import size_before_cut, streams_of
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.parts import encoded
+from tooltrail.importers.values import (
+    NOTHING,
+    Json,
     milliseconds_of,
     named_texts,
-    origin_of,
-    parts_of,
-    role_of,
-    spelled,
-    text_of,
-)
-from tooltrail.importers.cuts import size_before_cut, streams_of
-from tooltrail.importers.events import (
-    FAILED,
-    NOTHING,
-    CallFound,
-    Event,
-    FileReader,
-    Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
     names_in,
     object_of,
+    spelled,
 )
-from tooltrail.importers.parts import encoded
 
 NAME: Final = "claude-code"
 
@@ -57,6 +44,7 @@ _KNOWN: Final = names_in(
 )
 """Members of a line that have a place in our records, or repeat what another line says."""
 
+_OF_ORIGIN: Final = {"response_id": "id", "finish_reason": "stop_reason"}
 _MARSHAL_VERSION: Final = 2
 """Equal values give equal bytes: later versions also say which values are the same object."""
 
@@ -99,7 +87,7 @@ class Reader(FileReader):
         self._seen: dict[tuple[str, str], int] = {}
         self._commands: dict[str, str] = {}
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one line. A repeated message is skipped."""
         value = object_of(line.value)
         if not value:
@@ -107,15 +95,17 @@ class Reader(FileReader):
         kind = value.get("type")
         inner = _agent_progress(value) if kind == "progress" else None
         if inner is None and kind not in ("user", "assistant"):
-            yield Skipped(str(kind), is_known=str(kind) in _NO_CONVERSATION)
+            yield events.Skipped(str(kind), is_known=str(kind) in _NO_CONVERSATION)
             return
         value = inner or value
-        session, name = self._session_of(value), value.get("uuid")
+        session, agent, name = value.get("sessionId"), value.get("agentId"), value.get("uuid")
+        session = session if isinstance(session, str) else self._session
+        session = f"{session}/{agent}" if agent else session
         message = hash(marshal.dumps(value.get("message"), _MARSHAL_VERSION))
         if not isinstance(name, str) or self._seen.get((session, name), message) != message:
             name = str(line.offset)  # another message with the id of an earlier one
         elif (session, name) in self._seen:
-            yield Skipped("repeated line", is_known=True)
+            yield events.Skipped("repeated line", is_known=True)
             return
         self._seen[session, name] = message
         if session not in self._sessions:
@@ -123,14 +113,9 @@ class Reader(FileReader):
             yield _opening(session, value)
         yield from self._message(session, name, value)
 
-    def _session_of(self, value: Json) -> str:
-        session, agent = value.get("sessionId"), value.get("agentId")
-        session = session if isinstance(session, str) else self._session
-        return f"{session}/{agent}" if agent else session
-
-    def _message(self, session: str, name: str, value: Json) -> Iterator[Event]:
+    def _message(self, session: str, name: str, value: Json) -> Iterator[events.Event]:
         message, at = object_of(value, "message"), value.get("timestamp")
-        said: list[Json | CallFound] = []
+        said: list[Any] = []
         for block in parts_of(message.get("content")):
             match block:
                 case {"type": "tool_result", "tool_use_id": str(call_id)}:
@@ -138,35 +123,38 @@ class Reader(FileReader):
                 case {"type": "tool_use", "id": str(call_id), "name": str(tool)}:
                     said.append(self._call(call_id, tool, block.get("input")))
                 case _:
-                    said.append(block_of(block))
+                    said.append(block)
         if said:
-            role = role_of(message.get("role") or value.get("type"))
-            yield MessageFound(session, name, at, role, said, _origin(message), _others(value))
+            role, usage = message.get("role") or value.get("type"), message.get("usage")
+            origin = origin_of("anthropic", message, usage, "model", **_OF_ORIGIN)
+            yield events.Message(session, name, at, role, said, origin, _others(value))
         elif message.get("content") == []:
             yield None  # the type is known, but the message says nothing
 
-    def _call(self, call_id: str, tool: str, given: Any) -> CallFound:
+    def _call(self, call_id: str, tool: str, given: Any) -> events.Call:
         is_command = tool == _COMMAND_TOOL
         self._commands.pop(call_id, None)  # of another call with the same id
         if is_command:
             self._commands[call_id] = str(object_of(given).get("command"))
-        return CallFound(call_id, tool, given, is_command)
+        return events.Call(call_id, tool, given, is_command)
 
-    def _result(self, session: str, call_id: str, block: Json, value: Json) -> ResultFound:
+    def _result(self, session: str, call_id: str, block: Json, value: Json) -> events.Result:
         content, returned = block.get("content"), value.get("toolUseResult")
         receipt, command = text_of(content), self._commands.get(call_id)
-        output = (
-            output_of(returned, receipt, self._path)
-            if command is None
-            else command_output_of(returned, receipt, self._path, command)
-        )
+        if command is None:
+            output = output_of(returned, receipt, self._path)
+        else:
+            output = command_output_of(returned, receipt, self._path, command)
         failure = early_end(object_of(returned))
         if block.get("is_error") is True and (command is None or output is None):
-            failure = failure or _kind(receipt or "")
+            said = (kind for words, kind in _KINDS.items() if words in (receipt or "")[:_WORDS_IN])
+            failure = failure or next(said, events.FAILED)
         extras = _extras(value, returned, is_command=command is not None)
-        at, duration = value.get("timestamp"), _duration(object_of(returned))
+        members, at = object_of(returned), value.get("timestamp")
+        times = (milliseconds_of(members.get(one)) for one in ("durationMs", "totalDurationMs"))
+        duration = next((one for one in times if one is not None), None)
         shown = content if returned is None else receipt  # `returned` has the images, too
-        return ResultFound(session, call_id, at, shown, output, failure, duration, extras)
+        return events.Result(session, call_id, at, shown, output, failure, duration, extras)
 
 
 def sub_agent_path(path: Path, agent: str) -> Path:
@@ -184,38 +172,28 @@ def _agent_progress(value: Json) -> dict[str, Any] | None:
     return {**outer, **message, "agentId": agent}
 
 
-def _opening(session: str, value: Json) -> SessionFound:
+def _opening(session: str, value: Json) -> events.Session:
     where = named_texts(value, "cwd", "entrypoint", agent_version="version", git_branch="gitBranch")
-    return SessionFound(
-        session,
-        value.get("timestamp"),
-        agent=NAME,
-        parent=session.rpartition("/")[0] or None,
-        environment=where,
-    )
+    parent = session.rpartition("/")[0] or None
+    return events.Session(session, value.get("timestamp"), NAME, parent, environment=where)
 
 
-def _origin(message: Json) -> Json:
-    names, usage = {"response_id": "id", "finish_reason": "stop_reason"}, message.get("usage")
-    return origin_of("anthropic", message, usage, "model", **names)
-
-
-def output_of(returned: Any, receipt: str | None, path: Path) -> OutputFound | None:
+def output_of(returned: Any, receipt: str | None, path: Path) -> events.Output | None:
     """What a tool returned; None if the source does not say."""
-    spill = _spill_in(receipt)
+    spill = _spill_of(object_of(returned), receipt)
     if spill is not None:
         return _spilled_output("content", spill, path, returned)
     if returned is None:
         return None
     size = size_before_cut(returned) if isinstance(returned, str) else None
-    return OutputFound(NOTHING, returned, lost=NOTHING if size is None else {"structured": size})
+    return events.Output(NOTHING, returned, lost=NOTHING if size is None else {"structured": size})
 
 
 def command_output_of(
     returned: Any, receipt: str | None, path: Path, command: str
-) -> OutputFound | None:
+) -> events.Output | None:
     """The output of a command. If it failed, its status and output are in one text."""
-    spill = _spill_of(object_of(returned)) or _spill_in(receipt)
+    spill = _spill_of(object_of(returned), receipt)
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
             streams, lost = streams_of({"stdout": stdout, "stderr": stderr})
@@ -226,10 +204,10 @@ def command_output_of(
                     lost.pop("stdout", None)
                 elif len(streams["stdout"]) < spill.size or not spill.size:
                     lost["stdout"] = spill.size
-            return OutputFound(streams, command=command, lost=lost)
+            return events.Output(streams, command=command, lost=lost)
         case str() if found := _EXIT.match(returned):
             streams, lost = streams_of({"combined": returned[found.end() :]})
-            return OutputFound(streams, command=command, exit_status=int(found[1]), lost=lost)
+            return events.Output(streams, command=command, exit_status=int(found[1]), lost=lost)
         case None if spill is not None:
             return _spilled_output("combined", spill, path, None)._replace(command=command)
         case _:
@@ -245,12 +223,6 @@ def early_end(returned: Json) -> str | None:
         return "interrupted"
     has_limit = type(returned.get("timedOutAfterMs")) is int
     return "tool_timed_out" if has_limit and not returned.get("backgroundTaskId") else None
-
-
-def _duration(returned: Json) -> int | None:
-    """How long a tool ran, by the first member that has a valid time."""
-    times = (milliseconds_of(returned.get(name)) for name in ("durationMs", "totalDurationMs"))
-    return next((one for one in times if one is not None), None)
 
 
 def _others(value: Json) -> dict[str, Any]:
@@ -271,12 +243,6 @@ def _extras(value: Json, returned: Any, *, is_command: bool) -> Json:
     return extras
 
 
-def _kind(receipt: str) -> str:
-    """The kind of a failure, by the words of Claude Code."""
-    found = (kind for words, kind in _KINDS.items() if words in receipt[:_WORDS_IN])
-    return next(found, FAILED)
-
-
 class _Spill(NamedTuple):
     """A file with a complete output that was too long for the session.
 
@@ -291,10 +257,12 @@ class _Spill(NamedTuple):
     preview: str
 
 
-def _spill_in(receipt: str | None) -> _Spill | None:
-    """The file that the text that the model saw names."""
-    found = _SPILL.match(receipt or "")
-    if found is None:
+def _spill_of(returned: Json, receipt: str | None) -> _Spill | None:
+    """The file that the result names, or else the text that the model saw."""
+    path, size = returned.get("persistedOutputPath"), returned.get("persistedOutputSize")
+    if isinstance(path, str):
+        return _Spill(PurePath(path).name, size if type(size) is int else 0, "")
+    if (found := _SPILL.match(receipt or "")) is None:
         return None
     number, unit, path, preview = found.groups()
     rounded = 0 if unit == "bytes" else _ROUNDED
@@ -302,49 +270,30 @@ def _spill_in(receipt: str | None) -> _Spill | None:
     return _Spill(PurePath(path).name, max(size, 0), preview or "")
 
 
-def _spill_of(returned: Json) -> _Spill | None:
-    """The file that the result of a command names, before the model saw its text."""
-    path, size = returned.get("persistedOutputPath"), returned.get("persistedOutputSize")
-    if not isinstance(path, str):
-        return None
-    return _Spill(PurePath(path).name, size if type(size) is int else 0, "")
-
-
-def _spilled_output(role: str, spill: _Spill, path: Path, returned: Any) -> OutputFound:
+def _spilled_output(role: str, spill: _Spill, path: Path, returned: Any) -> events.Output:
     """The output in a file; its beginning if the file is gone and the session has no more of it."""
     data = _read_spill(spill.name, path)
     if data is not None:
-        return OutputFound({role: data}, returned)
+        return events.Output({role: data}, returned)
     if 0 < spill.size <= len(encoded(spelled(returned))):
-        return OutputFound(NOTHING, returned)
-    return OutputFound({role: encoded(spill.preview)}, returned, lost={role: spill.size})
+        return events.Output(NOTHING, returned)
+    return events.Output({role: encoded(spill.preview)}, returned, lost={role: spill.size})
 
 
 def _read_spill(name: str, path: Path) -> bytes | None:
-    """The bytes of a file with a complete output; None if the file is gone.
+    """The bytes of a regular file with a complete output; None if there is none.
 
-    A sub-agent writes its long outputs into the folder of its session.
+    A sub-agent writes its long outputs into the folder of its session. A transcript must not name
+    files elsewhere, so no link below the folder of transcripts is followed.
     """
-    found = _read_inside(path.parent, path.stem, _SPILL_FOLDER, name)
-    if found is None and path.parent.name == _SUB_AGENTS:
-        found = _read_inside(path.parent.parent, _SPILL_FOLDER, name)
-    return found
-
-
-def _without_links(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW)
-
-
-def _read_inside(folder: Path, *names: str) -> bytes | None:
-    """The bytes of a regular file inside a folder; None if there is none.
-
-    A transcript must not name files elsewhere, so no link below the folder is followed.
-    """
-    try:
-        path = folder.resolve().joinpath(*names)
-        if path != path.resolve() or not path.is_file():
-            return None
-        with open(path, "rb", opener=_without_links) as file:
-            return file.read()
-    except (OSError, RuntimeError, ValueError):  # such as a name with NUL or a lone surrogate
-        return None
+    folder, above = path.parent, path.parent.parent
+    places = [(folder, path.stem, _SPILL_FOLDER, name)]
+    if folder.name == _SUB_AGENTS:
+        places.append((above.parent, above.name, _SPILL_FOLDER, name))
+    for base, *names in places:
+        with suppress(OSError, RuntimeError, ValueError):  # such as a name with NUL
+            file = base.resolve().joinpath(*names)
+            if file == file.resolve() and file.is_file():
+                with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW), "rb") as opened:
+                    return opened.read()
+    return None

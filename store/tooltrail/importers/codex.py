@@ -17,32 +17,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    blocks_of,
-    exit_status_of,
-    joined_texts,
-    named_texts,
-    role_of,
-    text_block,
-    without,
-)
+from tooltrail.importers import events
+from tooltrail.importers.blocks import reasoning_part, text_of
 from tooltrail.importers.cuts import streams_of
-from tooltrail.importers.events import (
-    FAILED,
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import (
     NOTHING,
-    CallFound,
-    Event,
-    FileReader,
     Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
+    exit_status_of,
     list_of,
+    milliseconds_of,
+    named_texts,
     names_in,
     object_of,
+    without,
 )
 
 NAME: Final = "codex"
@@ -80,7 +68,14 @@ _OF_CALL: Final = frozenset({"type", "call_id", "name", "namespace", *_CALLS.val
 _OF_OUTPUT: Final = frozenset({"type", "call_id", "output", "tools"})
 _OF_END: Final = frozenset({"type", "call_id", "duration"})
 _OF_COMMAND: Final = _OF_END | {"command", "cwd", "stdout", "stderr"}
+_OF_SESSION: Final = {
+    "agent_version": "cli_version",
+    "git_branch": "branch",
+    "git_commit": "commit_hash",
+    "repository": "repository_url",
+}
 _USAGE: Final = "last_token_usage"
+_STATE: Final = ("compacted", "session_meta", "state", "turn_context")
 _REPEATING: Final = names_in(
     "agent_message agent_reasoning context_compacted exec_command_begin error mcp_tool_call_begin "
     "patch_apply_begin task_complete task_started turn_aborted user_message web_search_begin "
@@ -108,7 +103,7 @@ class Reader(FileReader):
         self._open: Counter[str] = Counter()
         self._ends: defaultdict[str, deque[Json]] = defaultdict(deque)
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one line."""
         value = object_of(line.value)
         if not value:
@@ -117,39 +112,36 @@ class Reader(FileReader):
         if "payload" not in value:  # before 2025-10
             kind, item = ("session_meta" if "instructions" in value else "response_item"), value
         what = str(item.get("type"))
-        if kind == "session_meta":
-            if self._is_open:  # of the session of which this one is a copy
-                yield Skipped("session_meta", is_known=True)
-                return
+        if kind == "turn_context":
+            self._origin = {"wire_format": "openai-responses", **named_texts(item, "model")}
+        if kind == "session_meta" and not self._is_open:  # no second one, of a session copied here
             self._is_open = True
             self._session = named_texts(item, "id").get("id", self._session)
-            yield _opening(self._session, item)
+            about = {**object_of(item, "git"), **item}
+            where = named_texts(about, "cwd", "originator", **_OF_SESSION)
+            began, parent = item.get("timestamp"), _parent(item)
+            yield events.Session(self._session, began, NAME, parent, environment=where)
             yield from self._instructions(item, at)
-            return
-        if kind == "turn_context":
-            named = named_texts(item, "model")
-            self._origin = {"wire_format": "openai-responses", **named}
-            yield Skipped("turn_context", is_known=True)
         elif kind == "event_msg":
             yield from self._event(what, item, at, f"{self._session}/{line.offset}")
         elif kind == "response_item":
             yield from self._item(what, item, at, f"{self._session}/{line.offset}")
         else:
-            yield Skipped(str(kind), is_known=kind in ("compacted", "state"))
+            yield events.Skipped(str(kind), is_known=kind in _STATE)
 
-    def _event(self, what: str, item: Json, at: Any, name: str) -> Iterator[Event]:
+    def _event(self, what: str, item: Json, at: Any, name: str) -> Iterator[events.Event]:
         call_id = item.get("call_id")
         if what == "token_count":
             yield self._usage(object_of(item, "info"), at, name)
         elif what not in _ENDS or not isinstance(call_id, str):
-            yield Skipped(f"event {what}", is_known=what in _REPEATING)
+            yield events.Skipped(f"event {what}", is_known=what in _REPEATING)
         elif len(self._ends[call_id]) < self._open[call_id]:
             self._ends[call_id].append(item)
             yield None
         else:
-            yield Skipped(f"late event {what}", is_known=False)
+            yield events.Skipped(f"late event {what}", is_known=False)
 
-    def _item(self, what: str, item: Json, at: Any, name: str) -> Iterator[Event]:
+    def _item(self, what: str, item: Json, at: Any, name: str) -> Iterator[events.Event]:
         call_id = item.get("call_id") or item.get("id")
         if what in _OUTPUTS and isinstance(call_id, str):
             yield self._result(call_id, item, at)
@@ -160,62 +152,53 @@ class Reader(FileReader):
                 more["kind"] = "custom"
             tool = str(item.get("name") or what.removesuffix("_call"))
             given, is_command = item.get(_CALLS[what]), tool in _COMMANDS
-            call = CallFound(call_id, tool, given, is_command, more=more)
+            call = events.Call(call_id, tool, given, is_command, more=more)
             extras = without(item, _OF_CALL)
-            yield MessageFound(self._session, name, at, "assistant", [call], self._origin, extras)
+            yield events.Message(self._session, name, at, "assistant", call, self._origin, extras)
         elif what in _ITEMS:
-            role, known = role_of(item.get("role") or "assistant"), _ITEMS[what]
-            extras, blocks = {} if known is None else without(item, known), _blocks(what, item)
-            yield MessageFound(self._session, name, at, role, blocks, self._origin, extras)
+            role, known = item.get("role") or "assistant", _ITEMS[what]
+            extras, content = {} if known is None else without(item, known), _content(what, item)
+            yield events.Message(self._session, name, at, role, content, self._origin, extras)
         else:
-            yield Skipped(what, is_known=False)
+            yield events.Skipped(what, is_known=False)
 
-    def _instructions(self, item: Json, at: Any) -> Iterator[Event]:
+    def _instructions(self, item: Json, at: Any) -> Iterator[events.Event]:
         """The instructions with which the session begins, as a system message."""
         given = item.get("base_instructions", item.get("instructions"))
         text = given if isinstance(given, str) else object_of(given).get("text")
         if isinstance(text, str) and text:
-            yield MessageFound(self._session, "instructions", at, "system", [text_block(text)])
+            yield events.Message(self._session, "instructions", at, "system", text)
 
-    def _usage(self, info: Json, at: Any, name: str) -> Event:
+    def _usage(self, info: Json, at: Any, name: str) -> events.Event:
         """The tokens of one answer. An event with the total of an earlier one repeats that one."""
         total, usage = (object_of(info.get(one)) for one in ("total_token_usage", _USAGE))
         if total == self._total or not usage:
-            return Skipped("event token_count", is_known=True)
+            return events.Skipped("event token_count", is_known=True)
         self._total = total
         origin = {**self._origin, "extras": {"usage": usage}}
         extras = without(info, frozenset({_USAGE}))
-        return MessageFound(self._session, name, at, "tool", [], origin, extras)
+        return events.Message(self._session, name, at, "tool", None, origin, extras)
 
-    def _result(self, call_id: str, item: Json, at: Any) -> ResultFound:
+    def _result(self, call_id: str, item: Json, at: Any) -> events.Result:
         self._open[call_id] = max(0, self._open[call_id] - 1)
         ends = self._ends[call_id]
         end = ends.popleft() if ends else NOTHING
-        receipt, has_failed = _receipt(item.get("output", item.get("tools")))
+        output, has_failed, beside = _surfaces(end)
+        receipt, is_refused = _receipt(item.get("output", item.get("tools")))
         said = _STATUS.match(receipt or "")
-        return ResultFound(
+        lasted, units = object_of(end, "duration"), {"secs": 1000, "nanos": 1e-6}
+        times = [milliseconds_of(lasted.get(name), unit_ms) for name, unit_ms in units.items()]
+        return events.Result(
             self._session,
             call_id,
             at,
             receipt,
-            _output(end) if end else None,
-            FAILED if has_failed or _has_failed(end) else None,
-            _duration(object_of(end, "duration")),
-            _extras(item, end),
+            output,
+            events.FAILED if is_refused or has_failed else None,
+            None if None in times else sum(filter(None, times)),
+            _extras(item, beside),
             exit_status=int(said[said.lastindex or 0]) if said else None,
         )
-
-
-def _opening(session: str, item: Json) -> SessionFound:
-    git = {"git_branch": "branch", "git_commit": "commit_hash", "repository": "repository_url"}
-    about = {**object_of(item, "git"), **item}
-    return SessionFound(
-        session,
-        item.get("timestamp"),
-        agent=NAME,
-        parent=_parent(item),
-        environment=named_texts(about, "cwd", "originator", agent_version="cli_version", **git),
-    )
 
 
 def _parent(item: Json) -> str | None:
@@ -227,76 +210,69 @@ def _parent(item: Json) -> str | None:
             return named_texts(item, parent="forked_from_id").get("parent")
 
 
-def _blocks(what: str, item: Json) -> list[Json]:
+def _content(what: str, item: Json) -> Any:
     if what == "message":
-        return blocks_of(item.get("content"))
+        return item.get("content")
     if what == "reasoning":
-        texts = [joined_texts([one]) or "" for one in list_of(item, "summary")]
+        texts = [text_of([one]) or "" for one in list_of(item, "summary")]
         extras = {key: item[key] for key in ("encrypted_content", "content") if item.get(key)}
-        return [text_block("\n\n".join(texts), "reasoning", extras)]
-    return [{"type": "provider", "native": dict(item)}]
+        return reasoning_part("\n\n".join(texts), extras)
+    return item
 
 
 def _receipt(output: Any) -> tuple[str | None, bool]:
     """The text that the model saw, and whether it was reported as a failure."""
     match output:
-        case str():
+        case str() | None:
             return output, False
         case {"content": content, **others}:
             return _receipt(content)[0], others.get("success") is False
-        case list():
-            text = joined_texts(list_of(output))
-            return text or json.dumps(output, ensure_ascii=False), False
-        case None:
-            return None, False
         case _:
-            return json.dumps(output, ensure_ascii=False), False
+            text = text_of(list_of(output))
+            return text or json.dumps(output, ensure_ascii=False), False
 
 
-def _extras(item: Json, end: Json) -> Json:
+def _extras(item: Json, beside: Json) -> Json:
     """What the output of a call, and its end, say beside what is recorded of them."""
     extras, output = without(item, _OF_OUTPUT), item.get("output")
-    others = [one for one in list_of(output) if joined_texts([one]) is None]
+    others = [one for one in list_of(output) if text_of([one]) is None]
     if isinstance(output, dict):
         extras["output"] = without(object_of(output), frozenset({"content"}))
     elif 0 < len(others) < len(list_of(output)):
         extras["output"] = others  # such as images; without any text, they are the receipt
-    extras["event"] = _beside_output(end)
+    extras["event"] = beside
     return {name: one for name, one in extras.items() if one != {}}
 
 
-def _beside_output(end: Json) -> Json:
-    """The members of the end of a call that are not in its output."""
+def _surfaces(end: Json) -> tuple[events.Output | None, bool, Json]:
+    """The output in the end of a call, whether the tool failed, and the members beside the output.
+
+    A command that exits with a status did not fail.
+    """
     match end:
         case {"type": "exec_command_end"}:
-            output = b"".join(_command_output(end).streams.values()).decode("utf-8", "replace")
+            output = _command_output(end)
+            printed = b"".join(output.streams.values()).decode("utf-8", "replace")
             both = ("aggregated_output", "formatted_output")
-            repeated = {name for name in both if str(end.get(name, "")).strip() in output}
+            repeated = {name for name in both if str(end.get(name, "")).strip() in printed}
             if exit_status_of(end.get("exit_code")) is not None:
                 repeated.add("exit_code")
-            return without(end, _OF_COMMAND | repeated)
-        case {"type": "mcp_tool_call_end", "result": {"Ok": _}}:
-            return without(end, _OF_END | {"result"})
-        case _:
-            return {}
-
-
-def _output(end: Json) -> OutputFound:
-    match end:
-        case {"type": "exec_command_end"}:
-            return _command_output(end)
+            return output, False, without(end, _OF_COMMAND | repeated)
         case {"type": "mcp_tool_call_end", "result": {"Ok": result}}:
-            return OutputFound(structured=result)
-        case _:
-            named = ("stdout", "stderr")
-            texts = {name: end[name] for name in named if isinstance(end.get(name), str)}
+            has_failed = object_of(result).get("isError") is True
+            return events.Output(structured=result), has_failed, without(end, _OF_END | {"result"})
+        case {"type": _}:
+            texts = {one: end[one] for one in ("stdout", "stderr") if isinstance(end.get(one), str)}
             known = (*texts, "type", "call_id", "turn_id")
             others = {key: one for key, one in end.items() if key not in known}
             streams, lost = streams_of({name: one for name, one in texts.items() if one})
-            return OutputFound(streams, others, lost=lost)
+            has_failed = "Err" in object_of(end, "result") or end.get("success") is False
+            return events.Output(streams, others, lost=lost), has_failed, NOTHING
+        case _:
+            return None, False, NOTHING
 
 
-def _command_output(end: Json) -> OutputFound:
+def _command_output(end: Json) -> events.Output:
     texts = dict.fromkeys(("stdout", "stderr", "combined"), "")
     texts |= named_texts(end, "stdout", "stderr", combined="aggregated_output")
     # The streams are empty where the command ran in a terminal.
@@ -305,22 +281,4 @@ def _command_output(end: Json) -> OutputFound:
     streams, lost = streams_of({role: texts[role] for role in roles})
     command = end.get("command")
     command = command if isinstance(command, str) else " ".join(map(str, list_of(command)))
-    return OutputFound(streams, None, command, end.get("cwd"), end.get("exit_code"), lost)
-
-
-def _has_failed(end: Json) -> bool:
-    """Whether the tool failed; a command that exits with a status did not."""
-    match end:
-        case {"type": "mcp_tool_call_end", "result": {"Err": _} | {"Ok": {"isError": True}}}:
-            return True
-        case {"type": "patch_apply_end", "success": False}:
-            return True
-        case _:
-            return False
-
-
-def _duration(lasted: Json) -> int | None:
-    seconds, nanos = lasted.get("secs"), lasted.get("nanos")
-    if type(seconds) is not int or type(nanos) is not int:
-        return None
-    return seconds * 1000 + nanos // 1_000_000
+    return events.Output(streams, None, command, end.get("cwd"), end.get("exit_code"), lost)

@@ -10,28 +10,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    named_texts,
-    origin_of,
-    spelled,
-    text_block,
-    without,
-)
-from tooltrail.importers.events import (
-    FAILED,
-    CallFound,
-    Event,
-    FileReader,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, reasoning_part
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import (
     Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
+    named_texts,
     names_in,
     object_of,
     objects_of,
+    spelled,
+    without,
 )
 
 NAME: Final = "copilot-cli"
@@ -51,6 +40,7 @@ _ROLES: Final = {
 }
 """The types of events that are messages, and their authors."""
 
+_OF_GIT: Final = {"git_branch": "branch", "git_commit": "headCommit", "git_root": "gitRoot"}
 _SAID: Final = names_in(
     "apiCallId content interactionId messageId model outputTokens parentToolCallId reasoningOpaque "
     "reasoningText role toolRequests turnId"
@@ -78,84 +68,66 @@ class Reader(FileReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._session = path.parent.name
-        self._calls: set[tuple[str, str]] = set()
         self._denied: set[str] = set()
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one line."""
         value = object_of(line.value)
         kind, data = str(value.get("type")), object_of(value, "data")
         at, name = value.get("timestamp"), str(value.get("id") or line.offset)
         if kind == "session.start":
             self._session = str(data.get("sessionId") or self._session)
-            yield _opening(self._session, at, data)
+            about = {**object_of(data, "context"), "agent_version": data.get("copilotVersion")}
+            where = named_texts(about, "cwd", "agent_version", "repository", **_OF_GIT)
+            at = data.get("startTime") or at
+            yield events.Session(self._session, at, NAME, environment=where)
             return
         agent = value.get("agentId") or data.get("parentToolCallId")
         session = f"{self._session}/{agent}" if agent else self._session
         if agent:
-            yield SessionFound(session, at, NAME, self._session)
+            yield events.Session(session, at, NAME, self._session)
         call_id = data.get("toolCallId")
         if kind in _ROLES:
-            yield self._message(session, name, at, _ROLES[kind], data)
-        elif kind == "tool.execution_start" and (session, str(call_id)) not in self._calls:
+            yield _message(session, name, at, _ROLES[kind], data)
+        elif kind == "tool.execution_start":
             yield None  # the type is known, even if the call has no name
-            for call in self._calls_in(session, [{**data, "name": data.get("toolName")}]):
+            for call in _calls_in([{**data, "name": data.get("toolName")}]):
                 yield call._replace(session=session, at=at)
         elif kind == "tool.execution_complete" and isinstance(call_id, str):
             yield _result(session, call_id, at, data, is_denied=call_id in self._denied)
         else:
             if str(object_of(data, "result").get("kind")).startswith("denied"):
                 self._denied.add(str(call_id))
-            yield Skipped(kind, is_known=kind.startswith(_STATE))
-
-    def _message(self, session: str, name: str, at: Any, role: str, data: Json) -> MessageFound:
-        extras = named_texts(data, signature="reasoningOpaque")
-        blocks: list[Json | CallFound] = []
-        if extras or data.get("reasoningText"):
-            blocks.append(text_block(str(data.get("reasoningText") or ""), "reasoning", extras))
-        if data.get("content"):
-            blocks.append(text_block(spelled(data["content"])))
-        blocks += self._calls_in(session, objects_of(data, "toolRequests"))
-        return MessageFound(session, name, at, role, blocks, _origin(data), without(data, _SAID))
-
-    def _calls_in(self, session: str, requests: Iterable[Json]) -> Iterator[CallFound]:
-        for request in requests:
-            match request:
-                case {"toolCallId": str(call_id), "name": str(tool)}:
-                    self._calls.add((session, call_id))
-                    yield CallFound(call_id, tool, request.get("arguments"))
-                case _:
-                    pass
+            yield events.Skipped(kind, is_known=kind.startswith(_STATE))
 
 
-def _opening(session: str, at: Any, data: Json) -> SessionFound:
-    named = {"git_branch": "branch", "git_commit": "headCommit", "git_root": "gitRoot"}
-    about = {**object_of(data, "context"), "agent_version": data.get("copilotVersion")}
-    return SessionFound(
-        session,
-        data.get("startTime") or at,
-        agent=NAME,
-        environment=named_texts(about, "cwd", "agent_version", "repository", **named),
-    )
+def _message(session: str, name: str, at: Any, role: str, data: Json) -> events.Message:
+    signature = named_texts(data, signature="reasoningOpaque")
+    text, content = str(data.get("reasoningText") or ""), data.get("content")
+    reasoning = reasoning_part(text, signature) if text or signature else None
+    calls = _calls_in(objects_of(data, "toolRequests"))
+    said = (reasoning, spelled(content) if content else None, *calls)
+    usage = without({"outputTokens": data.get("outputTokens")}, frozenset())
+    origin = origin_of(NAME, data, usage, "model", response_id="apiCallId")
+    return events.Message(session, name, at, role, said, origin, without(data, _SAID))
 
 
-def _origin(data: Json) -> Json:
-    usage = {"outputTokens": data["outputTokens"]} if data.get("outputTokens") is not None else {}
-    return origin_of(NAME, data, usage, "model", response_id="apiCallId")
+def _calls_in(requests: Iterable[Json]) -> Iterator[events.Call]:
+    for request in requests:
+        match request:
+            case {"toolCallId": str(call_id), "name": str(tool)}:
+                yield events.Call(call_id, tool, request.get("arguments"))
+            case _:
+                pass
 
 
-def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> ResultFound:
+def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> events.Result:
     result, error = object_of(data, "result"), object_of(data, "error")
     complete, structured = result.get("detailedContent"), error or without(result, _TEXTS)
     has_output = isinstance(complete, str) or structured
-    kind = "permission_denied" if is_denied else _KINDS.get(str(error.get("code")), FAILED)
-    return ResultFound(
-        session,
-        call_id,
-        at,
-        result.get("content"),
-        OutputFound({"content": complete}, structured or None) if has_output else None,
-        kind if data.get("success") is False else None,
-        message=str(error.get("message") or ""),
-        extras=without(data, _DONE),
-    )
+    output = events.Output({"content": complete}, structured or None) if has_output else None
+    kind = "permission_denied" if is_denied else _KINDS.get(str(error.get("code")), events.FAILED)
+    failure = kind if data.get("success") is False else None
+    shown, why = result.get("content"), str(error.get("message") or "")
+    extras = without(data, _DONE)
+    return events.Result(session, call_id, at, shown, output, failure, None, extras, why)

@@ -6,7 +6,7 @@ The documents equal those of `CompleteOutput`; a test compares them.
 from collections.abc import Sequence
 from typing import Final
 
-from tooltrail.importers.events import OutputFound
+from tooltrail.importers import events
 from tooltrail.records._error_text import one_line
 from tooltrail.records.command_documents import (
     CommandEnd,
@@ -21,7 +21,7 @@ _SUMMARY_CHARS: Final = 200
 
 
 def success_document(
-    tool_name: str, output: OutputFound, streams: Sequence[StreamFact], *, is_command: bool
+    tool_name: str, output: events.Output, streams: Sequence[StreamFact], *, is_command: bool
 ) -> bytes:
     """The complete output of a tool that did its work."""
     if is_command:

@@ -7,65 +7,15 @@ Members of the type `Any` are as they are in the source. A value of an unexpecte
 missing. A time is a text in ISO 8601, or a number of seconds since 1970.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias
 
-Json: TypeAlias = Mapping[str, Any]
-
-NOTHING: Final[Json] = MappingProxyType({})
-"""An object without members."""
+from tooltrail.importers.values import NOTHING, Json
 
 
-def object_of(value: Any, *names: str) -> dict[str, Any]:
-    """The JSON object at a path of members; one without members if there is none."""
-    for name in names:
-        value = cast("Json", value).get(name) if isinstance(value, dict) else None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def list_of(value: Any, *names: str) -> list[Any]:
-    """The items of the JSON array at a path of members; none if there is no array."""
-    *path, last = names or ("",)
-    value = object_of(value, *path).get(last) if names else value
-    return [*cast("Iterable[Any]", value)] if isinstance(value, list) else []
-
-
-def objects_of(value: Any, *names: str) -> list[dict[str, Any]]:
-    """The items of the JSON array at a path, as objects: any other item has no members."""
-    return [*map(object_of, list_of(value, *names))]
-
-
-def first_of(value: Any, *names: str) -> Json:
-    """The first item of the JSON array at a path, as an object."""
-    return next(iter(objects_of(value, *names)), NOTHING)
-
-
-def names_in(spelled: str) -> frozenset[str]:
-    """The names in a text, which are separated by spaces."""
-    return frozenset(spelled.split())
-
-
-class Line(NamedTuple):
-    """One JSON value of a source, and where it stands.
-
-    Attributes:
-        offset: offset of its first byte in the file.
-        data: its bytes.
-        value: the value.
-        has_floats: whether a number in it is not an integer.
-        number: number of its line, from 1.
-    """
-
-    offset: int
-    data: bytes
-    value: Any
-    has_floats: bool = True
-    number: int = 1
-
-
-class SessionFound(NamedTuple):
+class Session(NamedTuple):
     """A session, at its first line. Of a session that is known already, nothing is recorded.
 
     Attributes:
@@ -85,8 +35,10 @@ class SessionFound(NamedTuple):
     environment: Json = NOTHING
 
 
-class CallFound(NamedTuple):
-    """A tool call: a block of the message that asks for it, or an event if no message does.
+class Call(NamedTuple):
+    """A tool call: a block of the message that asks for it, or an event.
+
+    An event of a call that waits for its result already adds nothing.
 
     Attributes:
         call_id: the provider's id of the call; it may repeat. Of a call in a message that has none,
@@ -95,7 +47,7 @@ class CallFound(NamedTuple):
         arguments: the arguments as the model sent them: a text, or any JSON value.
         is_command: whether the tool runs a command.
         at: time of the call; None for that of its message.
-        session: id of the session, if no message asks for the call.
+        session: id of the session, for an event.
         more: further members of the call in its message: `kind`, `namespace`.
     """
 
@@ -108,30 +60,31 @@ class CallFound(NamedTuple):
     more: Json = NOTHING
 
 
-class MessageFound(NamedTuple):
+class Message(NamedTuple):
     """A message, with the calls that it asks for.
 
     Attributes:
         session: id of the session.
         message: id of the message in the source.
         at: time of the message.
-        role: the author.
-        blocks: the content: calls, and the JSON of the other blocks of `tooltrail.records.Message`.
+        role: the author; a role that no record has counts as `user`.
+        content: the content as the source spells it: a text, a part, a list of parts and calls,
+            or a tuple of several contents and calls.
         origin: the JSON of its `Origin`. Recorded only for the role `assistant`, and for a
-            message `tool` without blocks, which has the tokens of an answer.
+            message `tool` without content, which has the tokens of an answer.
         extras: further members of the source's line, verbatim.
     """
 
     session: str
     message: str
     at: Any
-    role: str
-    blocks: Sequence[Json | CallFound]
+    role: Any
+    content: Any
     origin: Json = NOTHING
     extras: Json = NOTHING
 
 
-class OutputFound(NamedTuple):
+class Output(NamedTuple):
     """What the source keeps of the tool's own output, beside what the model saw.
 
     Attributes:
@@ -152,18 +105,18 @@ class OutputFound(NamedTuple):
     lost: Mapping[str, int] = NOTHING
 
 
-def output_of(returned: Any) -> OutputFound | None:
+def output_of(returned: Any) -> Output | None:
     """The output of a tool that returned a text or any other JSON value; None for null."""
     if isinstance(returned, str):
-        return OutputFound({"content": returned})
-    return None if returned is None else OutputFound(structured=returned)
+        return Output({"content": returned})
+    return None if returned is None else Output(structured=returned)
 
 
 FAILED: Final = "tool_execution_failed"
 """The kind of a failure of which the source says no more."""
 
 
-class ResultFound(NamedTuple):
+class Result(NamedTuple):
     """The result of a call.
 
     Attributes:
@@ -185,7 +138,7 @@ class ResultFound(NamedTuple):
     call_id: str
     at: Any
     receipt: Any
-    output: OutputFound | None = None
+    output: Output | None = None
     failure: str | None = None
     duration_ms: Any = None
     extras: Json = NOTHING
@@ -193,7 +146,7 @@ class ResultFound(NamedTuple):
     exit_status: Any = None
 
 
-class SessionEnded(NamedTuple):
+class SessionEnd(NamedTuple):
     """The end of a session, with the reason that the source gives."""
 
     session: str
@@ -214,18 +167,42 @@ class Skipped(NamedTuple):
     is_known: bool
 
 
-Found: TypeAlias = SessionFound | SessionEnded | MessageFound | CallFound | ResultFound | Skipped
+Found: TypeAlias = Session | SessionEnd | Message | Call | Result | Skipped
 Event: TypeAlias = Found | None
 """What one value of a source says; None if its type is known but it adds nothing by itself."""
 
 
-class FileReader:
-    """What the readers of all formats begin with.
+class Line(NamedTuple):
+    """One JSON value of a source, and where it stands.
+
+    Attributes:
+        offset: offset of its first byte in the file.
+        data: its bytes.
+        value: the value.
+        number: number of its line, from 1.
+    """
+
+    offset: int
+    data: bytes
+    value: Any
+    number: int = 1
+
+
+class FileReader(ABC):
+    """Reads the lines of one file, in order.
 
     Args:
-        path: the file that is read; its name is the id of a session that has none.
+        path: the file; its name is the id of a session that has none.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._session = path.stem
+
+    @abstractmethod
+    def read(self, line: Line) -> Iterable[Event]:
+        """The events of one line.
+
+        A line without events is of an unknown type. For a line of a known type that adds nothing,
+        a reader yields None.
+        """

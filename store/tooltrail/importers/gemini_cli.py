@@ -10,30 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    blocks_of,
-    named_texts,
-    origin_of,
-    parts_of,
-    spelled,
-    text_block,
-    without,
-)
-from tooltrail.importers.events import (
-    FAILED,
-    CallFound,
-    Event,
-    FileReader,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, parts_of, reasoning_part, text_of
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import (
     Json,
-    Line,
-    MessageFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
+    named_texts,
     names_in,
     object_of,
     objects_of,
-    output_of,
+    spelled,
+    without,
 )
 
 NAME: Final = "gemini-cli"
@@ -50,6 +37,7 @@ _DENIED: Final = "User denied execution."
 
 _MESSAGE: Final = names_in("content id model thoughts timestamp tokens toolCalls type")
 _CALL: Final = frozenset({"args", "id", "name", "result", "resultDisplay", "status", "timestamp"})
+_OF_THOUGHT: Final = frozenset({"description"})
 """Members that have a place in our records."""
 
 
@@ -65,18 +53,20 @@ class Reader(FileReader):
         super().__init__(path)
         self._seen: set[tuple[str, ...]] = set()
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one line, or of the only document."""
         value = object_of(line.value)
         messages = objects_of(value, "messages") or objects_of(value, "$set", "messages")
         if recognizes(value):
             self._session = str(value["sessionId"])
-            yield self._opening(value)
+            parent = self._path.parent.name if value.get("kind") == "subagent" else None
+            at, where = value.get("startTime"), named_texts(value, project_hash="projectHash")
+            yield events.Session(self._session, at, NAME, parent, environment=where)
         elif "type" in value:
             yield from self._message(value, str(line.offset))
         elif not messages:
             what = next(iter(value), type(line.value).__name__)
-            yield Skipped(what, is_known=what in ("$set", "$rewindTo"))
+            yield events.Skipped(what, is_known=what in ("$set", "$rewindTo"))
         for position, message in enumerate(messages):
             yield from self._message(message, str(position))
 
@@ -85,81 +75,55 @@ class Reader(FileReader):
         self._seen.add(names)
         return is_new
 
-    def _opening(self, value: Json) -> SessionFound:
-        is_child = value.get("kind") == "subagent"
-        return SessionFound(
-            self._session,
-            value.get("startTime"),
-            agent=NAME,
-            parent=self._path.parent.name if is_child else None,
-            environment=named_texts(value, project_hash="projectHash"),
-        )
-
-    def _message(self, message: Json, place: str) -> Iterator[Event]:
+    def _message(self, message: Json, place: str) -> Iterator[events.Event]:
         kind, name = str(message.get("type")), str(message.get("id") or place)
         if kind not in _ROLES:
-            yield Skipped(kind, is_known=kind in _NO_CONVERSATION)
+            yield events.Skipped(kind, is_known=kind in _NO_CONVERSATION)
             return
         yield None  # the type is known, even if the message repeats an earlier one
         at, is_new = message.get("timestamp"), self._is_new("message", name)
-        blocks = _blocks(message) if is_new else []
-        results: list[ResultFound] = []
-        calls: list[CallFound] = []
+        thoughts = [
+            reasoning_part(str(one.get("description") or ""), without(one, _OF_THOUGHT))
+            for one in objects_of(message, "thoughts")
+        ]
+        content = (thoughts, message.get("content")) if is_new else ()
+        results: list[events.Result] = []
+        calls: list[events.Call] = []
         for position, one in enumerate(objects_of(message, "toolCalls")):
             call_id, tool = str(one.get("id") or f"{name}/{position}"), str(one.get("name"))
             if self._is_new("call", name, call_id):
-                calls.append(CallFound(call_id, tool, one.get("args")))
+                calls.append(events.Call(call_id, tool, one.get("args")))
             if str(one.get("status")) in _ENDED and self._is_new("result", name, call_id):
                 results.append(_result(self._session, call_id, tool, one))
         if calls and not is_new:  # the message was recorded before it had these calls
             name = f"{name}/{calls[0].call_id}"
         if calls or is_new:
             origin = origin_of("gemini", message, message.get("tokens"), "model")
-            said: list[Json | CallFound] = [*blocks, *calls]
             extras = without(message, _MESSAGE)
-            yield MessageFound(self._session, name, at, _ROLES[kind], said, origin, extras)
+            yield events.Message(
+                self._session, name, at, _ROLES[kind], (*content, *calls), origin, extras
+            )
         yield from results
 
 
-def _blocks(message: Json) -> list[Json]:
-    """The thoughts and the content of a message."""
-    thoughts = [
-        text_block(
-            str(one.get("description") or ""), "reasoning", without(one, frozenset({"description"}))
-        )
-        for one in objects_of(message, "thoughts")
-    ]
-    return [*thoughts, *blocks_of(message.get("content"))]
-
-
-def _result(session: str, call_id: str, tool: str, call: Json) -> ResultFound:
-    texts: list[str] = []
-    others: list[Any] = []  # such as images
-    for part in parts_of(call.get("result")):
-        match part:
-            case {"functionResponse": {"response": {"output": str(text)} | {"error": str(text)}}}:
-                texts.append(text)
-            case {"functionResponse": {"response": response}}:
-                texts.append(spelled(response))
-            case {"text": str(text)}:
-                texts.append(text)
-            case _:
-                others.append(part)
-    receipt, display = "\n".join(texts) if texts else None, call.get("resultDisplay")
+def _result(session: str, call_id: str, tool: str, call: Json) -> events.Result:
+    shown, display = [*map(_shown, parts_of(call.get("result")))], call.get("resultDisplay")
     extras = without(call, _CALL)
-    if others:
-        extras["result"] = others
     is_command = tool == _COMMAND_TOOL
     if isinstance(display, str) and display and not is_command:
         extras["resultDisplay"] = display  # a remark, such as how many lines were read
-    is_denied = (receipt or "").endswith(_DENIED)
-    failure = "permission_denied" if is_denied else "cancelled"
-    return ResultFound(
-        session,
-        call_id,
-        call.get("timestamp"),
-        receipt,
-        None if isinstance(display, str) and not is_command else output_of(display),
-        {"success": None, "error": FAILED}.get(str(call.get("status")), failure),
-        extras=extras,
-    )
+    is_denied, at = (text_of(shown) or "").endswith(_DENIED), call.get("timestamp")
+    stopped = "permission_denied" if is_denied else "cancelled"
+    failure = {"success": None, "error": events.FAILED}.get(str(call.get("status")), stopped)
+    output = events.output_of(None if isinstance(display, str) and not is_command else display)
+    return events.Result(session, call_id, at, shown, output, failure, extras=extras)
+
+
+def _shown(part: Any) -> Any:
+    match part:
+        case {"functionResponse": {"response": {"output": str(text)} | {"error": str(text)}}}:
+            return {"text": text}
+        case {"functionResponse": {"response": response}}:
+            return {"text": spelled(response)}
+        case _:
+            return part

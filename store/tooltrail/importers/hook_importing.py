@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from tooltrail.importers.cursors import Cursor
-from tooltrail.importers.events import Line, object_of
+from tooltrail.importers.events import Line
 from tooltrail.importers.hook_log import FOLDER, read_name
 from tooltrail.importers.hooks import Reader
-from tooltrail.importers.importing import Imported, Importer
+from tooltrail.importers.importing import Importer, Outcome
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Source
+from tooltrail.importers.values import object_of
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.redaction import RuleSet
 
@@ -50,60 +51,45 @@ def settle(spool: Path) -> None:
     time.sleep(min(max(newest + waits - time.time(), 0.0), waits))
 
 
-def import_events(spool: Path, rules: RuleSet) -> tuple[list[Imported], list[TooltrailError]]:
+def import_events(spool: Path, rules: RuleSet) -> Iterator[Outcome]:
     """Import what was logged with the transcripts, and delete logs that were imported days ago.
 
     Args:
         spool: folder of the spool.
         rules: the secrets to replace.
-
-    Returns:
-        What was imported, and why other logs and transcripts could not be imported.
     """
-    imported: list[Imported] = []
-    failures: list[TooltrailError] = []
     for log in _logs(spool):
         try:
             with log.path.open("rb") as file:
                 lines, end = _settled(log, file)
                 if lines:
-                    imported += _import_lines(spool, rules, log, lines, failures)
+                    yield from _import_lines(spool, rules, log, lines)
                     log.cursor.write(file, end)
                 is_done = log.cursor.offset == file.seek(0, 2)
             if is_done and log.path.stat().st_mtime < time.time() - _KEPT_S:
                 log.path.unlink(missing_ok=True)
         except OSError as error:
-            why = f"{log.path} cannot be imported: {error.strerror}"
-            failures.append(UnavailableError(why))
+            yield UnavailableError(f"{log.path} cannot be imported: {error.strerror}")
         except TooltrailError as error:
-            failures.append(error)
-    return imported, failures
+            yield error
 
 
 def _import_lines(
-    spool: Path,
-    rules: RuleSet,
-    log: _Log,
-    lines: list[Line | DamagedLine],
-    failures: list[TooltrailError],
-) -> list[Imported]:
-    imported: list[Imported] = []
+    spool: Path, rules: RuleSet, log: _Log, lines: list[Line | DamagedLine]
+) -> Iterator[Outcome]:
     importer = Importer(spool, rules if log.is_redacted else None)
-    events = [line for line in lines if isinstance(line, Line)]
-    for path in Reader(log.agent).transcripts(events):
+    reader = Reader(log.path, log.agent)
+    for path in reader.transcripts(line for line in lines if isinstance(line, Line)):
         try:
-            imported.append(importer.import_file(path, log.agent))
+            imported = importer.import_file(path, log.agent)
+            reader.begun |= imported.calls
+            reader.ended |= imported.results
+            yield imported
         except TooltrailError as error:
-            failures.append(error)
-    reader = Reader(
-        log.agent,
-        begun={call for one in imported for call in one.calls},
-        ended={call for one in imported for call in one.results},
-    )
+            yield error
     # What a mark stands for was replaced before the event was logged.
     importer = Importer(spool, rules.with_marks() if log.is_redacted else None)
-    source = Source(log.agent, str(log.path.resolve()))
-    return [*imported, importer.import_lines(source, reader, lines)]
+    yield importer.import_lines(Source(log.agent, str(log.path.resolve())), reader, lines)
 
 
 def _logs(spool: Path) -> Iterator[_Log]:

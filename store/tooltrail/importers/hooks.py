@@ -9,21 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers import claude_code, codex
-from tooltrail.importers.blocks import milliseconds_of, named_texts, without
-from tooltrail.importers.events import (
-    FAILED,
-    CallFound,
-    Event,
+from tooltrail.importers import claude_code, codex, events
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import (
     Json,
-    Line,
-    OutputFound,
-    ResultFound,
-    SessionEnded,
-    SessionFound,
-    Skipped,
+    milliseconds_of,
+    named_texts,
     names_in,
     object_of,
+    without,
 )
 
 _COMMAND_TOOL: Final = "Bash"
@@ -40,30 +34,24 @@ _RECORDED: Final = names_in(
 """Members of an event that are recorded elsewhere than in `extras`."""
 
 
-class Reader:
-    """Reads the events of one agent.
+class Reader(FileReader):
+    """Reads the log of the events of one agent.
 
-    Args:
-        agent: name of the agent: `claude-code` or `codex`.
+    Attributes:
         begun: the calls that transcripts have, each by its session and its id.
         ended: the calls whose results transcripts have.
     """
 
-    def __init__(
-        self,
-        agent: str,
-        begun: Iterable[tuple[str, str]] = (),
-        ended: Iterable[tuple[str, str]] = (),
-    ) -> None:
+    def __init__(self, path: Path, agent: str) -> None:
+        super().__init__(path)
+        self.begun, self.ended = set[tuple[str, str]](), set[tuple[str, str]]()
         self._agent = agent
-        self._known, self._ended = frozenset(begun), set(ended)
-        self._begun: set[tuple[str, str]] = set()
 
     def transcripts(self, lines: Iterable[Line]) -> list[Path]:
         """The existing transcripts that events name, each once."""
         found: dict[Path, None] = {}
         for line in lines:
-            event = _event_in(line)
+            event = object_of(line.value, "event")
             named = [event.get("transcript_path"), event.get("agent_transcript_path")]
             paths = [Path(one) for one in named if isinstance(one, str) and one]
             with suppress(OSError, ValueError):  # a name that no file can have
@@ -72,14 +60,13 @@ class Reader:
                 found.update(dict.fromkeys(path for path in paths if path.is_file()))
         return list(found)
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """What one line of the log says."""
-        logged = object_of(line.value)
-        event, at = _event_in(line), logged.get("at")
+        event, at = object_of(line.value, "event"), object_of(line.value).get("at")
         session, kind = self._session_of(event), str(event.get("hook_event_name"))
         if kind == "PreToolUse":
-            if (session, str(event.get("tool_use_id"))) not in self._known:
-                yield from self._begin(session, event, at)
+            if (session, str(event.get("tool_use_id"))) not in self.begun:
+                yield _call(session, event, at)
         elif kind in _ENDS:
             yield from self._end(session, kind, event, at)
         elif kind == "PostToolBatch":
@@ -88,13 +75,13 @@ class Reader:
                     yield from self._end(session, "PostToolUse", {**event, **call}, at)
         elif kind in ("SessionEnd", "SubagentStop"):
             yield self._opening(session, event, at)
-            yield SessionEnded(session, at, event.get("reason"))
+            yield events.SessionEnd(session, at, event.get("reason"))
         elif kind in ("SessionStart", "SubagentStart"):
             # The transcript of Codex may name a parent that its events do not.
             if self._agent == claude_code.NAME:
                 yield self._opening(session, event, at)
         else:
-            yield Skipped(f"event {kind}", is_known=kind in _IN_TRANSCRIPT)
+            yield events.Skipped(f"event {kind}", is_known=kind in _IN_TRANSCRIPT)
             return
         yield None  # the type is known, even if the transcript has the content of the event
 
@@ -104,28 +91,20 @@ class Reader:
             return session
         return f"{session}/{agent}" if self._agent == claude_code.NAME else str(agent)
 
-    def _opening(self, session: str, event: Json, at: Any) -> SessionFound:
+    def _opening(self, session: str, event: Json, at: Any) -> events.Session:
         parent = event["session_id"] if event.get("agent_id") else None
         where = named_texts(event, "cwd")
-        return SessionFound(session, at, self._agent, parent, environment=where)
+        return events.Session(session, at, self._agent, parent, environment=where)
 
-    def _begin(self, session: str, event: Json, at: Any) -> Iterator[Event]:
-        call_id, tool = str(event.get("tool_use_id")), str(event.get("tool_name"))
-        if (session, call_id) in self._begun:
-            return
-        self._begun.add((session, call_id))
-        is_command = tool == _COMMAND_TOOL
-        yield CallFound(call_id, tool, event.get("tool_input"), is_command, at, session)
-
-    def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[Event]:
+    def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[events.Event]:
         """The end of a call, and its start, of which there may be no event."""
         call_id = str(event.get("tool_use_id"))
-        if (session, call_id) in self._ended:
+        if (session, call_id) in self.ended:
             return
-        self._ended.add((session, call_id))
+        self.ended.add((session, call_id))
         duration = milliseconds_of(event.get("duration_ms"))
-        yield from self._begin(session, event, at if duration is None else at - duration / 1000)
-        found = ResultFound(session, call_id, at, None, extras=without(event, _RECORDED))
+        yield _call(session, event, at if duration is None else at - duration / 1000)
+        found = events.Result(session, call_id, at, None, extras=without(event, _RECORDED))
         if kind == "PermissionDenied":
             why = str(event.get("reason") or "")
             found = found._replace(failure="permission_denied", message=why)
@@ -133,15 +112,13 @@ class Reader:
             found = self._completed(found, kind, event)
         yield found._replace(duration_ms=duration)
 
-    def _completed(self, found: ResultFound, kind: str, event: Json) -> ResultFound:
+    def _completed(self, found: events.Result, kind: str, event: Json) -> events.Result:
         """The result with what the tool returned."""
-        returned, extras = (
-            event.get("tool_response" if kind == "PostToolUse" else "error"),
-            found.extras,
-        )
+        returned = event.get("tool_response" if kind == "PostToolUse" else "error")
         output = self._output(returned, event)
         has_failed = kind == "PostToolUseFailure" and (output is None or output.exit_status is None)
-        failure = claude_code.early_end(object_of(returned)) or (FAILED if has_failed else None)
+        failure, extras = claude_code.early_end(object_of(returned)), found.extras
+        failure = failure or (events.FAILED if has_failed else None)
         if output is not None and output.command is not None and isinstance(returned, dict):
             members = without(object_of(returned), frozenset({"stdout", "stderr"}))
             extras = {**extras, **({"tool_response": members} if members else {})}
@@ -152,17 +129,18 @@ class Reader:
             message=returned if has_failed and isinstance(returned, str) else "",
         )
 
-    def _output(self, returned: Any, event: Json) -> OutputFound | None:
+    def _output(self, returned: Any, event: Json) -> events.Output | None:
         path = Path(str(event.get("transcript_path")))
         if event.get("tool_name") != _COMMAND_TOOL:
             return claude_code.output_of(returned, None, path)
         command = str(object_of(event.get("tool_input")).get("command"))
         if self._agent == codex.NAME and isinstance(returned, str):
-            return OutputFound({"combined": returned}, command=command)
+            return events.Output({"combined": returned}, command=command)
         if isinstance(returned, dict) and returned.keys() & {"stdout", "stderr"}:
             returned = {"stdout": "", "stderr": "", **object_of(returned)}
         return claude_code.command_output_of(returned, None, path, command)
 
 
-def _event_in(line: Line) -> Json:
-    return object_of(line.value, "event")
+def _call(session: str, event: Json, at: Any) -> events.Call:
+    call_id, tool = str(event.get("tool_use_id")), str(event.get("tool_name"))
+    return events.Call(call_id, tool, event.get("tool_input"), tool == _COMMAND_TOOL, at, session)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, Protocol
+from typing import IO, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from tooltrail.importers import (
     atif,
@@ -22,37 +22,24 @@ from tooltrail.importers import (
     swe_agent,
 )
 from tooltrail.importers.cursors import Cursor
-from tooltrail.importers.events import Event, Line, Skipped, object_of
+from tooltrail.importers.events import Event, FileReader, Line, Skipped
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Recording, Source
+from tooltrail.importers.values import object_of
 from tooltrail.journal.log import JournalLog
-from tooltrail.records.errors import NotFoundError, UnavailableError
+from tooltrail.records.errors import NotFoundError, TooltrailError, UnavailableError
 from tooltrail.redaction import RuleSet
 
 _LINES_TO_RECOGNIZE: Final = 20
 """Lines that are tried, since the first ones may be damaged or say nothing about the format."""
 
-
 _SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
-
 
 _UNEXPECTED: Final = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
 """What a reader raises at a value that no version of its agent writes."""
-
-
-class Reader(Protocol):
-    """Reads the lines of one file, in order.
-
-    A line without events is of an unknown type. For a line of a known type that adds nothing, a
-    reader yields None.
-    """
-
-    def events(self, line: Line) -> Iterable[Event]:
-        """The events of one line."""
-        ...
 
 
 class Format(Protocol):
@@ -64,7 +51,7 @@ class Format(Protocol):
         ...
 
     @property
-    def Reader(self) -> Callable[[Path], Reader]:  # noqa: N802  the class in the module
+    def Reader(self) -> Callable[[Path], FileReader]:  # noqa: N802  the class in the module
         """Makes the reader of a file."""
         ...
 
@@ -93,6 +80,9 @@ class Imported(NamedTuple):
     results: AbstractSet[tuple[str, str]] = frozenset()
 
 
+Outcome: TypeAlias = Imported | TooltrailError
+"""What was imported from a file, or why nothing was."""
+
 _MODULES: Final[tuple[Format, ...]] = (
     *(claude_code, codex, copilot_cli, gemini_cli, pi, mini_swe_agent, opencode, swe_agent),
     *(atif, openhands, inspect, otlp_json),
@@ -115,8 +105,6 @@ class Importer:
         self._spool = spool
         self._log = JournalLog(spool / "journal")
         self._rules = rules
-        if rules is not None:
-            rules.prepare()
         self._is_dry_run = is_dry_run
 
     def import_file(
@@ -136,8 +124,12 @@ class Importer:
             NotFoundError: the file does not exist, or no format fits.
             UnavailableError: the file cannot be read, or the spool cannot be written.
         """
-        _refuse_special(path)
-        chosen = FORMATS[format_name or recognize(path)]
+        if not path.is_file():  # a pipe would never end
+            is_missing = not path.exists()
+            raise NotFoundError(
+                f"no file {path}" if is_missing else f"{path} is not a regular file"
+            )
+        chosen = FORMATS[format_name or _recognize(path)]
         cursor = Cursor(self._spool, path.resolve(), chosen.NAME)
         try:
             with path.open("rb") as file:
@@ -154,7 +146,7 @@ class Importer:
         return imported
 
     def import_lines(
-        self, source: Source, reader: Reader, lines: Iterable[Line | DamagedLine]
+        self, source: Source, reader: FileReader, lines: Iterable[Line | DamagedLine]
     ) -> Imported:
         """Record what a reader finds in lines of a file.
 
@@ -165,14 +157,8 @@ class Importer:
         recording = Recording(append, self._spool, source, self._rules)
         damaged = record_lines(recording, reader, lines)
         recording.finish()
-        return Imported(
-            Path(source.path),
-            source.format,
-            recording.counts,
-            damaged,
-            recording.calls,
-            recording.results,
-        )
+        path, calls = Path(source.path), recording.calls.keys()
+        return Imported(path, source.format, recording.counts, damaged, calls, recording.results)
 
 
 def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line | DamagedLine]:
@@ -182,7 +168,7 @@ def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Li
 
 
 def record_lines(
-    recording: Recording, reader: Reader, lines: Iterable[Line | DamagedLine]
+    recording: Recording, reader: FileReader, lines: Iterable[Line | DamagedLine]
 ) -> tuple[DamagedLine, ...]:
     """Record what a reader finds in lines, and return those that cannot be read.
 
@@ -197,7 +183,7 @@ def record_lines(
         what = object_of(line.value).get("type") or type(line.value).__name__
         unknown: Event = Skipped(str(what), is_known=False)
         try:
-            for event in reader.events(line):
+            for event in reader.read(line):
                 unknown = None
                 if event is not None:
                     recording.add(event, line)
@@ -207,32 +193,6 @@ def record_lines(
             why = f"a value of an unexpected type ({error})"
             damaged.append(DamagedLine(line.number, line.offset, line.data, False, why))
     return tuple(damaged)
-
-
-def find_files(path: Path, format_name: str | None = None) -> Iterator[tuple[Path, str | None]]:
-    """A file, or the files of known formats in a folder, with their formats.
-
-    A file in a folder that cannot be read has None: its import reports why.
-
-    Args:
-        path: the file or the folder.
-        format_name: the format of every file; None to recognize each.
-
-    Raises:
-        NotFoundError: there is no such path, or the file is of no known format.
-        UnavailableError: the file cannot be read.
-    """
-    if not path.is_dir():
-        _refuse_special(path)
-        yield path, format_name or recognize(path)
-        return
-    for file in session_files(path):
-        try:
-            yield file, format_name or recognize(file)
-        except NotFoundError:
-            continue
-        except UnavailableError:
-            yield file, None
 
 
 def session_files(path: Path) -> list[Path]:
@@ -265,14 +225,8 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
-def recognize(path: Path) -> str:
-    """The name of the format of a file.
-
-    Raises:
-        NotFoundError: the file does not exist, or no format fits.
-        UnavailableError: the file cannot be read.
-    """
-    _refuse_special(path)
+def _recognize(path: Path) -> str:
+    """The name of the format of a file."""
     try:
         with path.open("rb") as file:
             for line in islice(read_lines(file), _LINES_TO_RECOGNIZE):
@@ -283,10 +237,3 @@ def recognize(path: Path) -> str:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
     known = ", ".join(FORMATS)
     raise NotFoundError(f"{path} is of no known format; the formats are {known}")
-
-
-def _refuse_special(path: Path) -> None:
-    if not path.exists():
-        raise NotFoundError(f"no file {path}")
-    if not path.is_file():  # a pipe would never end
-        raise NotFoundError(f"{path} is not a regular file")

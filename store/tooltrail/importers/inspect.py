@@ -8,38 +8,23 @@ what was sent to the provider. Long texts of events stand in `attachments`. A ca
 but no message was made by another agent, or its message was removed from the conversation.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    blocks_of,
-    named_texts,
-    origin_of,
-    others_than_text,
-    role_of,
-    text_of,
-    without,
-)
-from tooltrail.importers.events import (
-    FAILED,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, others_than_text, text_of
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import (
     NOTHING,
-    CallFound,
-    Event,
-    FileReader,
     Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
     list_of,
+    named_texts,
     names_in,
     object_of,
     objects_of,
-    output_of,
+    without,
 )
 
 NAME: Final = "inspect"
@@ -67,7 +52,7 @@ class Reader(FileReader):
 
     _about: Json = NOTHING
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of all samples of a log, or of one sample in an archive."""
         value, samples = object_of(line.value), list[dict[str, Any]]()
         if recognizes(value):
@@ -75,13 +60,13 @@ class Reader(FileReader):
         elif {"epoch", "messages"} <= value.keys():
             samples = [value]
         elif isinstance(line.value, list):
-            yield Skipped("summaries", is_known=True)
+            yield events.Skipped("summaries", is_known=True)
         if "eval" in value:
             yield None
         for one in samples:
             opening = _opening(self._about, one)
             yield opening
-            yield from _Sample(opening.session, one).events()
+            yield from _Sample(opening.session, one).read()
 
 
 class _Sample:
@@ -95,7 +80,6 @@ class _Sample:
         self._tools: defaultdict[str, list[Json]] = defaultdict(list)
         self._answers: dict[str, Json] = {}
         self._sent: dict[str, str | None] = {}
-        self._asked: Counter[str] = Counter()
         for event in objects_of(sample, "events") or objects_of(old, "events"):
             if event.get("event") == "tool":
                 self._tools[str(event.get("id"))].append(_attached(event, attachments))
@@ -106,73 +90,64 @@ class _Sample:
                 for message in objects_of(event, "call", "request", "messages"):
                     self._sent[str(message.get("tool_call_id"))] = text_of(message.get("content"))
 
-    def events(self) -> Iterator[Event]:
+    def read(self) -> Iterator[events.Event]:
         """The messages, and the calls of which no message speaks."""
         for position, value in enumerate(self._messages):
             message = object_of(value)
             name, call_id = str(message.get("id") or position), message.get("tool_call_id")
             if "role" not in message:
-                yield Skipped(type(value).__name__, is_known=False)
+                yield events.Skipped(type(value).__name__, is_known=False)
             elif message.get("role") == "tool" and isinstance(call_id, str):
                 found = self._tools.get(call_id)
-                self._asked[call_id] -= 1
                 yield self._result(call_id, found.pop(0) if found else NOTHING, message)
             else:
                 yield self._message(name, message)
         for call_id, found in self._tools.items():
             for event in found:
-                if self._asked[call_id] > 0:  # its message is in the conversation
-                    self._asked[call_id] -= 1
-                else:
-                    call, at = _call(event), event.get("timestamp")
-                    yield call._replace(at=at, session=self._session)
+                yield _call(event)._replace(at=event.get("timestamp"), session=self._session)
                 yield self._result(call_id, event, None)
 
-    def _message(self, name: str, message: Json) -> MessageFound:
+    def _message(self, name: str, message: Json) -> events.Message:
         answer = self._answers.get(name, NOTHING)
         at = answer.get("completed") or answer.get("timestamp")
         calls = [*map(_call, objects_of(message, "tool_calls"))]
-        self._asked.update(one.call_id for one in calls)
-        role, extras = role_of(message.get("role")), without(message, _KNOWN)
-        blocks: list[Json | CallFound] = [*blocks_of(message.get("content")), *calls]
-        origin = _origin(message, answer)
-        return MessageFound(self._session, name, at, role, blocks, origin, extras)
+        content, extras = (message.get("content"), *calls), without(message, _KNOWN)
+        output, choice = object_of(answer, "output"), object_of(answer, "choice")
+        value, usage = {**output, **message, **choice}, output.get("usage")
+        origin = origin_of(NAME, value, usage, "model", finish_reason="stop_reason")
+        role = message.get("role")
+        return events.Message(self._session, name, at, role, content, origin, extras)
 
-    def _result(self, call_id: str, event: Json, message: Json | None) -> ResultFound:
-        said = message or NOTHING
+    def _result(self, call_id: str, event: Json, message: Json | None) -> events.Result:
+        said, result = message or NOTHING, event.get("result")
+        has_all = not event.get("truncated") and (result or not event.get("error"))
         error = object_of(said, "error") or object_of(event, "error")
         content = said.get("content")
         # Of a failed call the model saw the error, with or without a word before it.
         shown = (self._sent.get(call_id) or error.get("message")) if error else content
         cut = {"truncated": event["truncated"]} if event.get("truncated") else NOTHING
-        return ResultFound(
-            self._session,
-            call_id,
-            event.get("completed") or event.get("timestamp"),
-            None if message is None else shown or content,
-            _output(event),
-            _KINDS.get(str(error.get("type")), FAILED) if error else None,
-            _duration(event),
-            {**without(said, _KNOWN), **others_than_text(content), **cut},
-        )
+        receipt = None if message is None else shown or content
+        output = events.output_of(result) if has_all else None
+        failure = _KINDS.get(str(error.get("type")), events.FAILED) if error else None
+        extras = {**without(said, _KNOWN), **others_than_text(content), **cut}
+        session, at, took = self._session, event.get("timestamp"), _duration(event)
+        at = event.get("completed") or at
+        return events.Result(session, call_id, at, receipt, output, failure, took, extras)
 
 
-def _call(call: Json) -> CallFound:
-    return CallFound(str(call.get("id")), str(call.get("function")), call.get("arguments"))
+def _call(call: Json) -> events.Call:
+    return events.Call(str(call.get("id")), str(call.get("function")), call.get("arguments"))
 
 
-def _opening(about: Json, sample: Json) -> SessionFound:
+def _opening(about: Json, sample: Json) -> events.Session:
     run, number = (f"{sample.get(name)}" for name in ("id", "epoch"))
     ids = [about.get("eval_id") or about.get("run_id"), about.get("task_id"), run, number]
-    revision, version = object_of(about, "revision"), object_of(about, "packages")
-    where = {**revision, **about}
-    return SessionFound(
-        str(sample.get("uuid") or "/".join(map(str, ids))),
-        about.get("created"),
-        agent=f"{NAME} {version['inspect_ai']}" if version.get("inspect_ai") else NAME,
-        title=f"{about.get('task')} {run} ({number})",
-        environment=named_texts(where, "task", "model", git_commit="commit", repository="origin"),
-    )
+    where = {**object_of(about, "revision"), **object_of(about, "packages"), **about}
+    same = {"agent_version": "inspect_ai", "git_commit": "commit", "repository": "origin"}
+    session, began = str(sample.get("uuid") or "/".join(map(str, ids))), about.get("created")
+    title = f"{about.get('task')} {run} ({number})"
+    where = named_texts(where, "task", "model", **same)
+    return events.Session(session, began, NAME, None, title, where)
 
 
 def _attached(event: Json, attachments: Mapping[str, Any]) -> Json:
@@ -189,20 +164,6 @@ def _attached(event: Json, attachments: Mapping[str, Any]) -> Json:
 
     names = ("id", "function", "arguments", "result")
     return {**event, **{name: resolved(event[name]) for name in names if name in event}}
-
-
-def _output(event: Json) -> OutputFound | None:
-    """What a tool returned; None if no event has all of it."""
-    result = event.get("result")
-    if event.get("truncated") or (event.get("error") and not result):
-        return None
-    return output_of(result)
-
-
-def _origin(message: Json, answer: Json) -> Json:
-    output, choice = object_of(answer, "output"), object_of(answer, "choice")
-    value = {**output, **message, **choice}
-    return origin_of(NAME, value, output.get("usage"), "model", finish_reason="stop_reason")
 
 
 def _duration(event: Json) -> float | None:

@@ -10,7 +10,7 @@ import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from lzma import LZMAError
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from tooltrail.importers.events import Line
@@ -48,7 +48,8 @@ _decoder: Final = json.JSONDecoder()
 _MOST_FAILURES: Final = 1000
 """Places of one damaged part where an object is looked for: each takes time by its offset."""
 
-_NOT_BLANK: Final = re.compile(r"\S")
+_INSIDE: Final = re.compile(r"\s*[,\]}]")
+"""What follows a value inside another one."""
 
 _OPENINGS: Final = (b"{", b"[", b"[{", b"{}", b"[]")
 """The first line of a value that is laid out on many lines."""
@@ -64,18 +65,10 @@ def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
         yield from _archived(file)
         return
     file.seek(-len(begin), 1)
-    floats: list[str] = []
-
-    def read_float(spelled: str) -> float:
-        floats.append(spelled)
-        return float(spelled)
-
-    decode = json.JSONDecoder(parse_float=read_float).decode
     offset = file.tell()
     for number, data in enumerate(file, 1):
-        floats.clear()
         try:
-            yield Line(offset, data, decode(data.decode("utf-8-sig")), bool(floats), number)
+            yield Line(offset, data, json.loads(data.decode("utf-8-sig")), number)
         except (ValueError, RecursionError):
             document = _document(file, data) if number == 1 else None
             if document is not None:
@@ -98,7 +91,7 @@ def _archived(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
             continue
         try:
             data = archive.read(info)
-            yield Line(info.header_offset, data, json.loads(data), number=number)
+            yield Line(info.header_offset, data, json.loads(data), number)
         except _UNREADABLE:
             yield DamagedLine(number, info.header_offset, b"", is_last=False)
     file.seek(size)  # everything was read
@@ -119,24 +112,20 @@ def _document(file: IO[bytes], first_line: bytes) -> Line | None:
 
 def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line | DamagedLine]:
     """The values of a line that is not one JSON value."""
-    text = data.decode("utf-8", "surrogateescape")
-    begin, size = 0, len(text.rstrip())
-    while begin < size:
-        found = _next_value(text, begin)
-        if found is None:
-            break
-        value, start, end = found
-        if text[begin:start].strip():
-            yield _damaged(text[begin:start], text[:begin], number, offset, is_last=False)
-        yield Line(offset + _size(text[:start]), _bytes(text[start:end]), value, number=number)
+    text, begin = data.decode("latin-1"), 0  # with one character for each byte
+    while (found := _next_value(text, begin)) is not None:
+        start, end = found
+        if (part := data[begin:start]).strip():
+            yield DamagedLine(number, offset + begin, part, is_last=False)
+        value = json.loads(data[start:end].decode("utf-8", "surrogateescape"))
+        yield Line(offset + start, data[start:end], value, number)
         begin = end
-    if text[begin:size].strip():
-        is_last = not data.endswith(b"\n")
-        yield _damaged(text[begin:size], text[:begin], number, offset, is_last=is_last)
+    if rest := data[begin:].rstrip():
+        yield DamagedLine(number, offset + begin, rest, is_last=not data.endswith(b"\n"))
 
 
-def _next_value(text: str, begin: int) -> tuple[Any, int, int] | None:
-    """The next object in a line, with its start and its end; None if there is none.
+def _next_value(text: str, begin: int) -> tuple[int, int] | None:
+    """The start and the end of the next object in a line; None if there is none.
 
     An object inside a damaged one does not count. So an object that follows damage has to contain
     the place where the damaged one is wrong, or start behind it, and no comma or bracket follows.
@@ -152,29 +141,11 @@ def _next_value(text: str, begin: int) -> tuple[Any, int, int] | None:
         except (ValueError, RecursionError):
             return None
         else:
-            is_part = end <= wrong_at or _is_inside(text, end) or not value
+            is_part = end <= wrong_at or _INSIDE.match(text, end) or not value
             if not (is_after_damage and is_part):
-                return value, start, end
+                return start, end
             wrong_at = max(wrong_at, end)
         is_after_damage = True
         last = text.rfind("{", start + 1, wrong_at)
         start = last if last >= 0 else text.find("{", max(start + 1, wrong_at))
     return None
-
-
-def _is_inside(text: str, end: int) -> bool:
-    """Whether the value that ends here is inside another one."""
-    found = _NOT_BLANK.search(text, end)
-    return found is not None and found[0] in ",]}"
-
-
-def _damaged(part: str, before: str, number: int, offset: int, *, is_last: bool) -> DamagedLine:
-    return DamagedLine(number, offset + _size(before), _bytes(part), is_last)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _size(text: str) -> int:
-    return len(_bytes(text))

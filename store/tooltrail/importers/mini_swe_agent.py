@@ -7,38 +7,22 @@ and the exit status. Documents before version 1 are only the list of messages.
 """
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    blocks_of,
-    kind_of,
-    named_texts,
-    origin_of,
-    role_of,
-    session_name,
-    text_block,
-    text_of,
-    without,
-)
-from tooltrail.importers.events import (
-    FAILED,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import kind_of, origin_of, reasoning_part, session_name, text_of
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import (
     NOTHING,
-    CallFound,
-    Event,
-    FileReader,
     Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
     first_of,
     list_of,
+    named_texts,
     names_in,
     object_of,
     objects_of,
+    without,
 )
 
 NAME: Final = "mini-swe-agent"
@@ -70,34 +54,28 @@ def recognizes(value: Any) -> bool:
 class Reader(FileReader):
     """Reads a document. The name of the file is a part of the name of the session."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._config: Json = NOTHING
-        self._waiting: list[tuple[CallFound, OutputFound | None]] = []
+    _environment: Json = NOTHING
+    _model: Any = None
+    _waiting: Sequence[tuple[events.Call, events.Output | None]] = ()
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one document."""
         value = object_of(line.value)
         messages = objects_of(value.get("messages", line.value))
         if not messages:
             return
-        info, self._config = object_of(value, "info"), object_of(value, "info", "config")
+        self._environment = object_of(value, "info", "config", "environment")
+        self._model = object_of(value, "info", "config", "model").get("model_name")
         self._session = session_name(self._path, *messages[:3])
-        version = info.get("mini_version")
-        yield SessionFound(
-            self._session,
-            next((at for one in messages if (at := _at(one))), None),
-            agent=f"{NAME} {version}" if version else NAME,
-            title=value.get("instance_id"),
-            environment=named_texts(self._environment(), "cwd", "image"),
-        )
+        where = {**self._environment, **object_of(value, "info")}
+        where = named_texts(where, "cwd", "image", agent_version="mini_version")
+        began = next((at for one in messages if (at := _at(one))), None)
+        title = value.get("instance_id")
+        yield events.Session(self._session, began, NAME, None, title, where)
         for number, message in enumerate(messages):
             yield self._message(str(number), message)
 
-    def _environment(self) -> Json:
-        return object_of(self._config, "environment")
-
-    def _message(self, name: str, message: Json) -> Event:
+    def _message(self, name: str, message: Json) -> events.Event:
         is_answer = message.get("role") == "assistant" or message.get("object") == "response"
         result = None if is_answer else self._result(message)
         if result is not None:
@@ -105,18 +83,15 @@ class Reader(FileReader):
         if is_answer:
             self._waiting = [*self._calls(name, message)]
         calls = [call for call, _ in self._waiting] if is_answer else []
-        response = _response(message)
-        return MessageFound(
-            self._session,
-            name,
-            _at(message),
-            "assistant" if is_answer else role_of(message.get("role")),
-            [*_reasoning(response), *blocks_of(_content(message)), *calls],
-            self._origin(response),
-            without(object_of(message, "extra"), _HAS_PLACE),
-        )
+        response, at = _response(message), _at(message)
+        said = (*_reasoning(response), _content(message), *calls)
+        role = "assistant" if is_answer else message.get("role")
+        origin, extras = self._origin(response), without(object_of(message, "extra"), _HAS_PLACE)
+        return events.Message(self._session, name, at, role, said, origin, extras)
 
-    def _calls(self, name: str, message: Json) -> Iterator[tuple[CallFound, OutputFound | None]]:
+    def _calls(
+        self, name: str, message: Json
+    ) -> Iterator[tuple[events.Call, events.Output | None]]:
         """The calls in an answer, each with what is known of its output if that is kept."""
         actions = object_of(message, "extra").get("actions")
         has_output, arguments = isinstance(actions, list), _arguments(message)
@@ -126,11 +101,11 @@ class Reader(FileReader):
             command, given_id = str(action.get("command")), action.get("tool_call_id")
             call_id = str(given_id or f"{name}/{position}")
             more = NOTHING if given_id else {"kind": "custom"}
-            call = CallFound(call_id, _TOOL, arguments.get(call_id, command), True, more=more)
-            cwd = self._environment().get("cwd")
-            yield call, OutputFound(command=command, cwd=cwd) if has_output else None
+            call = events.Call(call_id, _TOOL, arguments.get(call_id, command), True, more=more)
+            known = events.Output(command=command, cwd=self._environment.get("cwd"))
+            yield call, known if has_output else None
 
-    def _result(self, message: Json) -> ResultFound | None:
+    def _result(self, message: Json) -> events.Result | None:
         """The result in a message; None if there is none."""
         extra = object_of(message, "extra")
         call_id = message.get("tool_call_id") or message.get("call_id")
@@ -142,7 +117,8 @@ class Reader(FileReader):
         )
         number, output = next(waiting, None), None
         if number is not None:
-            call, output = self._waiting.pop(number)
+            call, output = self._waiting[number]
+            self._waiting = [*self._waiting[:number], *self._waiting[number + 1 :]]
             call_id = call.call_id
         if call_id is None:
             return None
@@ -152,20 +128,14 @@ class Reader(FileReader):
         receipt, problem = text_of(_content(message)), extra.get("exception_info")
         is_late = extra.get("exception_type") == "TimeoutExpired"
         kind = "tool_timed_out" if is_late else kind_of(problem or receipt, _KINDS)
-        return ResultFound(
-            self._session,
-            str(call_id),
-            _at(message),
-            receipt,
-            output,
-            kind or (FAILED if problem else None),
-            extras=without(extra, _HAS_PLACE),
-        )
+        kind, at = kind or (events.FAILED if problem else None), _at(message)
+        session, extras = self._session, without(extra, _HAS_PLACE)
+        return events.Result(session, str(call_id), at, receipt, output, kind, extras=extras)
 
     def _origin(self, response: Json) -> Json:
         choice = first_of(response, "choices")
-        found = {"model": object_of(self._config, "model").get("model_name")}
-        found |= {**without(response, frozenset()), **without(choice, frozenset())}
+        known = frozenset[str]()
+        found = {"model": self._model, **without(response, known), **without(choice, known)}
         names, usage = ("provider", "model", "finish_reason"), response.get("usage")
         return origin_of(NAME, found, usage, *names, response_id="id")
 
@@ -195,10 +165,9 @@ def _arguments(message: Json) -> dict[str, Any]:
     }
 
 
-def _reasoning(response: Json) -> Iterator[Json]:
+def _reasoning(response: Json) -> Iterator[Json | None]:
     """The reasoning in the provider's answer."""
     for choice in objects_of(response, "choices"):
         message = object_of(choice, "message")
         text, details = message.get("reasoning"), message.get("reasoning_details")
-        if isinstance(text, str):
-            yield text_block(text, "reasoning", {"reasoning_details": details} if details else {})
+        yield reasoning_part(text, {"reasoning_details": details} if details else NOTHING)

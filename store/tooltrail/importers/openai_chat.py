@@ -15,30 +15,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tooltrail.importers.blocks import (
-    blocks_of,
-    origin_of,
-    reasoning_blocks,
-    role_of,
-    text_of,
-    without,
-)
-from tooltrail.importers.events import (
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, reasoning_part, text_of
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import (
     NOTHING,
-    CallFound,
-    Event,
-    FileReader,
     Json,
-    Line,
-    MessageFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
     first_of,
     list_of,
     names_in,
     object_of,
     objects_of,
+    without,
 )
 from tooltrail.records.digests import digest_of
 
@@ -73,29 +61,25 @@ class Reader(FileReader):
         super().__init__(path)
         self._seen: set[str] = set()
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of all conversations in one value."""
         for one in _conversations(line.value):
             yield from self._conversation(one)
 
-    def _conversation(self, found: _Conversation) -> Iterator[Event]:
+    def _conversation(self, found: _Conversation) -> Iterator[events.Event]:
         response, holder = found.response, found.holder
         at = holder.get("timestamp")
         at = at if isinstance(at, int | float) else response.get("created")
         names = names_of(found.messages, holder.get("task_id"), holder.get("trial"))
-        asks = (
-            name
-            for name, one in zip(names, found.messages, strict=True)
-            if list_of(one, "tool_calls")
-        )
-        session = next(asks, names[-1])
-        yield SessionFound(session, at)
-        for name, message in zip(names, found.messages, strict=True):
+        named = [*zip(names, found.messages, strict=True)]
+        session = next((name for name, one in named if list_of(one, "tool_calls")), names[-1])
+        yield events.Session(session, at)
+        for name, message in named:
             if f"{session}/{name}" in self._seen:
                 continue  # the log of a later request repeats it
             self._seen.add(f"{session}/{name}")
             if not _is_message(message):
-                yield Skipped(str(message.get("role")), is_known=False)
+                yield events.Skipped(str(message.get("role")), is_known=False)
                 continue
             is_answer = bool(response) and name == names[-1]
             origin = origin_of_answer(response if is_answer else NOTHING)
@@ -151,7 +135,7 @@ def names_of(messages: Sequence[Json], *run: Any) -> list[str]:
 
 def event_of(
     session: str, name: str, at: Any, message: Json, origin: Json
-) -> MessageFound | ResultFound:
+) -> events.Message | events.Result:
     """A message with the calls that it asks for, or a result.
 
     Args:
@@ -164,20 +148,16 @@ def event_of(
     content, call_id = message.get("content"), message.get("tool_call_id")
     extras = without(message, _KNOWN)
     if message.get("role") == "tool" and isinstance(call_id, str):
-        return ResultFound(session, call_id, at, content, extras=extras)
-    blocks: list[Json | CallFound] = [
-        *reasoning_blocks(message.get("reasoning_content")),
-        *blocks_of(content),
-        *map(_call, objects_of(message, "tool_calls")),
-    ]
-    role = role_of(message.get("role"))
-    return MessageFound(session, name, at, role, blocks, origin, extras)
+        return events.Result(session, call_id, at, content, extras=extras)
+    reasoning, role = reasoning_part(message.get("reasoning_content")), message.get("role")
+    said = (reasoning, content, *map(_call, objects_of(message, "tool_calls")))
+    return events.Message(session, name, at, role, said, origin, extras)
 
 
-def _call(call: Json) -> CallFound:
+def _call(call: Json) -> events.Call:
     called = object_of(call, "function") or object_of(call, "custom")
     given = called.get("arguments", called.get("input"))
-    return CallFound(call.get("id"), str(called.get("name")), given)
+    return events.Call(call.get("id"), str(called.get("name")), given)
 
 
 def origin_of_answer(response: Json) -> Json:

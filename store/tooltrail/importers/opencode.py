@@ -9,30 +9,18 @@ names a file with the whole.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    block_of,
-    kind_of,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import kind_of
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import (
+    NOTHING,
+    Json,
     milliseconds_of,
     named_texts,
-    role_of,
-    without,
-)
-from tooltrail.importers.events import (
-    FAILED,
-    NOTHING,
-    CallFound,
-    Event,
-    FileReader,
-    Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
     names_in,
     object_of,
     objects_of,
+    without,
 )
 
 NAME: Final = "opencode"
@@ -44,6 +32,7 @@ _SHOWN_CHARS: Final = 30_000
 _NO_CONVERSATION: Final = names_in("compaction patch retry snapshot step-finish step-start")
 """Types of parts that are about the agent's own state."""
 
+_TEXTS: Final = frozenset({"reasoning", "text"})
 _PROVIDER: Final = frozenset({"agent", "file", "subtask"})
 """Types of parts that only OpenCode understands."""
 
@@ -78,73 +67,52 @@ def recognizes(value: Any) -> bool:
 class Reader(FileReader):
     """Reads a document."""
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one document."""
         info = object_of(line.value, "info")
         if "id" not in info:
             return
         session = str(info["id"])
-        yield _opening(session, info)
+        at, parent, title = _time(info, "created"), info.get("parentID"), info.get("title")
+        where = named_texts(info, agent_version="version", cwd="directory", project="projectID")
+        yield events.Session(session, at, NAME, parent, title, where)
         for number, message in enumerate(objects_of(line.value, "messages")):
             yield from _message(session, str(number), message)
 
 
-def _opening(session: str, info: Json) -> SessionFound:
-    found = named_texts(info, "version")
-    return SessionFound(
-        session,
-        _time(info, "created"),
-        f"{NAME} {found['version']}" if "version" in found else NAME,
-        info.get("parentID"),
-        info.get("title"),
-        named_texts(info, cwd="directory", project="projectID"),
-    )
-
-
-def _message(session: str, number: str, message: Json) -> Iterator[Event]:
+def _message(session: str, number: str, message: Json) -> Iterator[events.Event]:
     info = object_of(message, "info")
-    name, at, role = (
-        str(info.get("id") or number),
-        _time(info, "created"),
-        role_of(info.get("role")),
-    )
-    blocks: list[Json | CallFound] = []
-    others: list[Event] = []
-    call_count = 0
-    for part in objects_of(message, "parts"):
+    name, at, role = str(info.get("id") or number), _time(info, "created"), info.get("role")
+    said: list[Any] = []
+    others: list[events.Event] = []
+    for position, part in enumerate(objects_of(message, "parts")):
         kind = str(part.get("type"))
         if kind == "tool":
-            call = _call(f"{name}/{call_count}", part)
-            call_count += 1
-            blocks.append(call)
+            call = _call(f"{name}/{position}", part)
+            said.append(call)
             others += _result(session, call, part, object_of(info, "path").get("cwd"))
         elif kind in _NO_CONVERSATION:
-            others.append(Skipped(kind, is_known=True))
+            others.append(events.Skipped(kind, is_known=True))
         else:
-            block = block_of({"type": kind, **without(part, _OF_PART)})
-            if block["type"] == "provider":
-                block = {"type": "provider", "native": part}
-                others += [] if kind in _PROVIDER else [Skipped(f"part {kind}", is_known=False)]
-            blocks.append(block)
-    yield MessageFound(session, name, at, role, blocks, _origin(info), without(info, _OF_MESSAGE))
+            is_text = kind in _TEXTS and isinstance(part.get("text"), str)
+            said.append({"type": kind, **without(part, _OF_PART)} if is_text else part)
+            if not is_text and kind not in _PROVIDER:
+                others.append(events.Skipped(f"part {kind}", is_known=False))
+    named = named_texts(info, provider="providerID", model="modelID", finish_reason="finish")
+    extras = without({"usage": info.get("tokens"), "cost": info.get("cost")}, frozenset())
+    origin = {"wire_format": NAME, **named, **({"extras": extras} if extras else {})}
+    yield events.Message(session, name, at, role, said, origin, without(info, _OF_MESSAGE))
     yield from others
 
 
-def _origin(info: Json) -> Json:
-    named = {"provider": "providerID", "model": "modelID", "finish_reason": "finish"}
-    extras = without({"usage": info.get("tokens"), "cost": info.get("cost")}, frozenset())
-    origin = {"wire_format": NAME, **named_texts(info, **named)}
-    return {**origin, "extras": extras} if extras else origin
-
-
-def _call(name: str, part: Json) -> CallFound:
+def _call(name: str, part: Json) -> events.Call:
     tool, state = str(part.get("tool")), object_of(part, "state")
     given = state.get("raw") or state.get("input", {})  # `raw` until the arguments are complete
     call_id, at = str(part.get("callID") or name), _time(state, "start")
-    return CallFound(call_id, tool, given, tool == _COMMAND_TOOL, at)
+    return events.Call(call_id, tool, given, tool == _COMMAND_TOOL, at)
 
 
-def _result(session: str, call: CallFound, part: Json, cwd: Any) -> Iterator[ResultFound]:
+def _result(session: str, call: events.Call, part: Json, cwd: Any) -> Iterator[events.Result]:
     """The result of a call that has ended."""
     state = object_of(part, "state")
     status = state.get("status")
@@ -157,38 +125,28 @@ def _result(session: str, call: CallFound, part: Json, cwd: Any) -> Iterator[Res
         output = _command_output(metadata, object_of(state, "input"), cwd)
         others = without(metadata, frozenset({"exit", "output"}))
     else:
-        is_whole = status == "completed" and _is_whole(metadata)
-        output = OutputFound({"content": receipt}, metadata) if is_whole else None
+        is_known = status == "completed" and "truncated" in metadata
+        is_whole = is_known and "outputPath" not in metadata
+        output = events.Output({"content": receipt}, metadata) if is_whole else None
         others = {} if is_whole else metadata
     extras = without(part, _OF_CALL)
     extras["state"] = {**without(state, _OF_STATE), **({"metadata": others} if others else {})}
     note = (receipt or "").rpartition(_COMMAND_NOTE)[2]
     has_failed = status == "error" or (call.is_command and note != receipt)
     begin, end = (milliseconds_of(object_of(state, "time").get(one)) for one in ("start", "end"))
-    yield ResultFound(
-        session,
-        call.call_id,
-        _time(state, "end"),
-        receipt,
-        output,
-        (kind_of(note, _KINDS) or FAILED) if has_failed else None,
-        None if begin is None or end is None else max(end - begin, 0),
-        extras,
-    )
+    took = None if begin is None or end is None else max(end - begin, 0)
+    failure = (kind_of(note, _KINDS) or events.FAILED) if has_failed else None
+    call_id, at = call.call_id, _time(state, "end")
+    yield events.Result(session, call_id, at, receipt, output, failure, took, extras)
 
 
-def _is_whole(metadata: Json) -> bool:
-    """Whether the text of a tool is as the tool returned it; false if the source does not say."""
-    return "truncated" in metadata and "outputPath" not in metadata
-
-
-def _command_output(metadata: Json, given: Json, cwd: Any) -> OutputFound | None:
+def _command_output(metadata: Json, given: Json, cwd: Any) -> events.Output | None:
     text = metadata.get("output")
     if not isinstance(text, str):
         return None
     is_long = len(text) >= _SHOWN_CHARS
     is_cut = is_long and (text.startswith("...") or text.endswith("..."))
-    return OutputFound(
+    return events.Output(
         {"combined": text},
         command=str(given.get("command", "")),
         cwd=given.get("workdir") or cwd,

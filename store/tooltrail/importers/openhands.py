@@ -11,29 +11,21 @@ id either: it is the digest of the first events.
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import blocks_of, named_texts, without
-from tooltrail.importers.events import (
-    FAILED,
+from tooltrail.importers import events
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.openai_chat import origin_of_answer
+from tooltrail.importers.values import (
     NOTHING,
-    CallFound,
-    Event,
-    FileReader,
     Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
     list_of,
+    named_texts,
     names_in,
     object_of,
     objects_of,
+    without,
 )
-from tooltrail.importers.openai_chat import origin_of_answer
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "openhands"
@@ -66,25 +58,22 @@ def recognizes(value: Any) -> bool:
 class Reader(FileReader):
     """Reads the histories of one file."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._calls: dict[str, str] = {}
-        self._last_call: str | None = None
-        self._commands: set[str] = set()
+    _calls: dict[str, str]
+    _last_call: str | None
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one history."""
         found = _events_in(line.value)
         if not any(map(_is_event, found)):
             return
         self._session = digest_of(json.dumps(found[:_EVENTS_OF_ID]).encode())
-        self._calls, self._last_call, self._commands = {}, None, set()
+        self._calls, self._last_call = {}, None
         yield _opening(self._session, object_of(line.value), found)
         for position, event in enumerate(found):
             name = str(position if event.get("id") is None else event["id"])
             what = event.get("action", event.get("observation"))
             if not _is_event(event) or what in _NO_CONVERSATION:
-                yield Skipped(str(what), is_known=_is_event(event))
+                yield events.Skipped(str(what), is_known=_is_event(event))
             elif "observation" in event:
                 yield self._observed(name, event)
             elif what in _SAID:
@@ -92,18 +81,15 @@ class Reader(FileReader):
             else:
                 yield self._called(name, event)
 
-    def _said(self, name: str, event: Json) -> MessageFound:
+    def _said(self, name: str, event: Json) -> events.Message:
         content = object_of(event.get("args", event)).get("content")
         is_first = name == "0"
-        if event.get("action") == "system":
-            role = "system"
-        elif event.get("source", "user" if is_first else "agent") == "user":
-            role = "user"
-        else:
-            role = "assistant"
-        return self._message(name, event, role, blocks_of(content))
+        source = event.get("source", "user" if is_first else "agent")
+        role = "user" if source == "user" else "assistant"
+        role = "system" if event.get("action") == "system" else role
+        return self._message(name, event, role, content)
 
-    def _called(self, name: str, event: Json) -> MessageFound:
+    def _called(self, name: str, event: Json) -> events.Message:
         metadata = object_of(event, "tool_call_metadata")
         given = object_of(event.get("args", event))
         named = named_texts(metadata, id="tool_call_id", tool="function_name")
@@ -113,37 +99,23 @@ class Reader(FileReader):
             arguments = without(given, frozenset({"thought", "action"}))
         tool = named.get("tool") or str(event.get("action"))
         self._calls[name] = self._last_call = call_id
-        if is_command:
-            self._commands.add(call_id)
         origin = origin_of_answer(object_of(metadata, "model_response"))
-        blocks: list[Json | CallFound] = [
-            *blocks_of(given.get("thought")),
-            CallFound(call_id, tool, arguments, is_command),
-        ]
-        return self._message(name, event, "assistant", blocks, origin)
+        said = (given.get("thought"), events.Call(call_id, tool, arguments, is_command))
+        return self._message(name, event, "assistant", said, origin)
 
-    def _observed(self, name: str, event: Json) -> Event:
-        call_id = object_of(event, "tool_call_metadata").get("tool_call_id")
-        if call_id is None:
-            cause = event.get("cause")
-            has_ids = "id" in event
-            call_id = self._calls.get(str(cause)) if has_ids else self._last_call
+    def _observed(self, name: str, event: Json) -> events.Event:
+        last = self._calls.get(str(event.get("cause"))) if "id" in event else self._last_call
+        call_id = object_of(event, "tool_call_metadata").get("tool_call_id", last)
         if isinstance(call_id, str):
-            is_command = call_id in self._commands
-            return _result(self._session, call_id, event, is_command=is_command)
-        return self._message(name, event, "user", blocks_of(event.get("content")))
+            return _result(self._session, call_id, event)
+        return self._message(name, event, "user", event.get("content"))
 
     def _message(
-        self,
-        name: str,
-        event: Json,
-        role: str,
-        blocks: Sequence[Json | CallFound],
-        origin: Json = NOTHING,
-    ) -> MessageFound:
+        self, name: str, event: Json, role: str, content: Any, origin: Json = NOTHING
+    ) -> events.Message:
         extras = without(event, _KNOWN) if "id" in event else NOTHING
         at = event.get("timestamp")
-        return MessageFound(self._session, name, at, role, blocks, origin, extras)
+        return events.Message(self._session, name, at, role, content, origin, extras)
 
 
 def _events_in(value: Any) -> list[Json]:
@@ -157,44 +129,40 @@ def _is_event(value: Json) -> bool:
     return len(kinds) == 1 and isinstance(kinds[0], str) and "role" not in value
 
 
-def _opening(session: str, value: Json, events: Sequence[Json]) -> SessionFound:
+def _opening(session: str, value: Json, history: Sequence[Json]) -> events.Session:
     about = {**value, **object_of(value, "issue")}
-    versions = (object_of(one, "args").get("openhands_version") for one in events)
-    version = next((one for one in versions if isinstance(one, str)), None)
-    agent = f"{NAME} {version}" if version else NAME
-    title = about.get("title") or about.get("instance_id")
-    return SessionFound(session, events[0].get("timestamp"), agent, title=title)
+    versions = (object_of(one, "args").get("openhands_version") for one in history)
+    where = {"agent_version": next((one for one in versions if isinstance(one, str)), None)}
+    title, began = about.get("title") or about.get("instance_id"), history[0].get("timestamp")
+    return events.Session(session, began, NAME, None, title, named_texts(where, *where))
 
 
 def _arguments(metadata: Json) -> Any:
     """The arguments as the model sent them."""
-    for choice in objects_of(metadata, "model_response", "choices"):
-        for call in objects_of(choice, "message", "tool_calls"):
-            if call.get("id") == metadata.get("tool_call_id"):
-                return object_of(call, "function").get("arguments")
-    return None
+    choices = objects_of(metadata, "model_response", "choices")
+    calls = (call for one in choices for call in objects_of(one, "message", "tool_calls"))
+    same = (one for one in calls if one.get("id") == metadata.get("tool_call_id"))
+    return object_of(next(same, None), "function").get("arguments")
 
 
-def _result(session: str, call_id: str, event: Json, *, is_command: bool) -> ResultFound:
+def _result(session: str, call_id: str, event: Json) -> events.Result:
     what, text = event.get("observation"), event.get("content")
     receipt, returned = text if isinstance(text, str) else None, event.get("extras")
     output, extras = None, without(event, _KNOWN)
     if what == "run":
-        output, receipt = (
-            _command_output(receipt or "", object_of(event.get("extras", event))),
-            None,
-        )
-    elif what in _RETURNING and returned and not is_command:
-        output, extras = OutputFound(structured=returned), without(event, _KNOWN | {"extras"})
+        output = _command_output(receipt or "", object_of(event.get("extras", event)))
+        receipt = None
+    elif what in _RETURNING and returned:
+        output, extras = events.Output(structured=returned), without(event, _KNOWN | {"extras"})
     failure = "permission_denied" if what == "user_rejected" else None
     if what == "error" or (what in ("edit", "read") and (receipt or "").startswith("ERROR:")):
-        failure = FAILED
+        failure = events.FAILED
     at = event.get("timestamp")
-    return ResultFound(session, call_id, at, receipt, output, failure, extras=extras)
+    return events.Result(session, call_id, at, receipt, output, failure, extras=extras)
 
 
-def _command_output(text: str, returned: Json) -> OutputFound:
+def _command_output(text: str, returned: Json) -> events.Output:
     about = {**returned, **object_of(returned, "metadata")}
     lost = {"combined": 0} if _CUT in text else NOTHING
     command, cwd = about.get("command"), about.get("working_dir")
-    return OutputFound({"combined": text}, None, command, cwd, about.get("exit_code"), lost)
+    return events.Output({"combined": text}, None, command, cwd, about.get("exit_code"), lost)

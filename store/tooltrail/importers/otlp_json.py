@@ -7,30 +7,25 @@ agent comes after its chats, and repeats their messages, except those of the sys
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import origin_of, parsed, parts_of, spelled, without
-from tooltrail.importers.events import (
-    FAILED,
-    CallFound,
-    Event,
-    FileReader,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, parts_of
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.openai_chat import event_of, names_of
+from tooltrail.importers.values import (
     Json,
-    Line,
-    MessageFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
     list_of,
     object_of,
     objects_of,
-    output_of,
+    parsed,
+    spelled,
+    without,
 )
-from tooltrail.importers.openai_chat import event_of, names_of
 
 NAME: Final = "otlp-json"
 
@@ -78,26 +73,33 @@ class Reader(FileReader):
         self._sessions: dict[str, str] = {}  # by trace
         self._seen: set[tuple[str, str]] = set()  # spans and messages
         self._answers: set[tuple[str, str]] = set()
-        self._asked: defaultdict[str, list[CallFound]] = defaultdict(list)
-        self._ran: Counter[tuple[str, str]] = Counter()  # calls whose spans came first
+        self._asked: defaultdict[str, dict[str, tuple[str, Any]]] = defaultdict(dict)
+        self._ran: set[tuple[str, str]] = set()  # calls whose spans came first
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of the spans in one export."""
-        spans = sorted(_spans(line.value), key=itemgetter("end"))
+        found = (
+            _span(span, resource)
+            for one in objects_of(line.value, "resourceSpans")
+            for resource in (_attributes(object_of(one, "resource")),)
+            for scope in objects_of(one, "scopeSpans")
+            for span in objects_of(scope, "spans")
+        )
+        spans = sorted(found, key=itemgetter("end"))
         if not spans:
             what = next(iter(object_of(line.value)), type(line.value).__name__)
-            yield Skipped(what, is_known=recognizes(line.value))
+            yield events.Skipped(what, is_known=recognizes(line.value))
         self._sessions |= {one["trace"]: one["session"] for one in spans if one["session"]}
         for span in spans:
             trace: str = span["trace"]
             session = span["session"] or self._sessions.get(trace, trace)
             is_relevant = span["said"] or span["kind"] in (*_TOOLS, *_CHATS)
             if is_relevant and self._is_new(session, span["id"]):
-                yield SessionFound(session, span["began_at"], environment=span["resource"])
+                yield events.Session(session, span["began_at"], environment=span["resource"])
                 read = self._call if span["kind"] in _TOOLS else self._messages
                 yield from read(session, span)
             else:
-                yield Skipped("span", is_known=True)
+                yield events.Skipped("span", is_known=True)
 
     def _is_new(self, session: str, name: str) -> bool:
         """Whether a session has this for the first time."""
@@ -105,25 +107,21 @@ class Reader(FileReader):
         self._seen.add((session, name))
         return is_new
 
-    def _call(self, session: str, span: Json) -> Iterator[Event]:
-        """The result of a call, and the call unless a message asked for it."""
+    def _call(self, session: str, span: Json) -> Iterator[events.Event]:
+        """A call, which a message may have asked for, and its result."""
         tool, given, began = span["tool"], _spelled(span["arguments"]), span["began_at"]
-        call_id = span["call_id"]
-        what = str(call_id) if call_id else (tool, parsed(given))
-        for call in self._asked[session]:
-            if what in (call.call_id, (call.tool_name, parsed(call.arguments))):
-                self._asked[session].remove(call)
-                break
-        else:
-            call = CallFound(str(call_id or span["id"]), tool, given, at=began, session=session)
-            self._ran[session, call.call_id] += 1
-            yield call
-        output, extras = output_of(span["result"]), span["extras"]
-        failure, message = FAILED if span["has_failed"] else None, span["failure"]
+        asked, what = self._asked[session], (tool, parsed(given))
+        same = (one for one, asked_for in asked.items() if asked_for == what)
+        call_id = str(span["call_id"] or next(same, span["id"]))
+        asked.pop(call_id, None)
+        self._ran.add((session, call_id))
+        yield events.Call(call_id, tool, given, at=began, session=session)
+        output, extras = events.output_of(span["result"]), span["extras"]
+        failure, message = events.FAILED if span["has_failed"] else None, span["failure"]
         at, took = span["ended_at"], span["duration_ms"]
-        yield ResultFound(session, call.call_id, at, None, output, failure, took, extras, message)
+        yield events.Result(session, call_id, at, None, output, failure, took, extras, message)
 
-    def _messages(self, session: str, span: Json) -> Iterator[Event]:
+    def _messages(self, session: str, span: Json) -> Iterator[events.Event]:
         """What is new in a conversation: what is after the last recorded answer."""
         said, input_count, is_chat = span["said"], span["input_count"], span["kind"] in _CHATS
         alone = [(session, names_of([one])[0]) for one in said]
@@ -140,27 +138,17 @@ class Reader(FileReader):
             if role == "assistant":
                 self._answers.add(alone[n])
             event = event_of(session, name, at, message, origin)
-            asked = event.blocks if isinstance(event, MessageFound) else ()
-            calls = [one for one in asked if isinstance(one, CallFound)]
+            asked = event.content if isinstance(event, events.Message) else ()
+            calls = [one for one in asked if isinstance(one, events.Call)]
             for position, one in enumerate(calls):
-                call = one._replace(call_id=str(one.call_id or f"{name}/{position}"))
-                if self._ran[session, call.call_id]:
-                    self._ran[session, call.call_id] -= 1
-                else:
-                    self._asked[session].append(call)
+                call_id = str(one.call_id or f"{name}/{position}")
+                if (session, call_id) not in self._ran:
+                    self._asked[session][call_id] = (one.tool_name, parsed(one.arguments))
             yield event
         if is_chat and input_count == len(said):
             # Of an answer without content, a message that no model is shown has the tokens.
             at, origin, extras = span["ended_at"], span["origin"], {"attributes": span["extras"]}
-            yield MessageFound(session, span["id"], at, "tool", [], origin, extras)
-
-
-def _spans(export: Any) -> Iterator[dict[str, Any]]:
-    for one in objects_of(export, "resourceSpans"):
-        resource = _attributes(object_of(one, "resource"))
-        for scope in objects_of(one, "scopeSpans"):
-            for span in objects_of(scope, "spans"):
-                yield _span(span, resource)
+            yield events.Message(session, span["id"], at, "tool", None, origin, extras)
 
 
 def _span(span: Json, resource: Json) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from tooltrail.importers.events import OutputFound
+from tooltrail.importers import events
 from tooltrail.records.counted_streams import INLINE_BYTES, CountedStream
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import UnavailableError
@@ -53,7 +53,7 @@ class Parts:
             return text
         return self.clean(field, encoded(text)).decode("utf-8", "surrogatepass")
 
-    def stream(self, role: str, data: bytes, output: OutputFound, folder: Path) -> StreamFact:
+    def stream(self, role: str, data: bytes, output: events.Output, folder: Path) -> StreamFact:
         """Add a stream: a short one as a body, a long one as a file in a folder of the spool.
 
         Raises:

@@ -11,29 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    block_of,
-    named_texts,
-    origin_of,
-    parts_of,
-    text_of,
-    without,
-)
-from tooltrail.importers.events import (
-    FAILED,
-    CallFound,
-    Event,
-    FileReader,
-    Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
-    Skipped,
-    names_in,
-    object_of,
-)
+from tooltrail.importers import events
+from tooltrail.importers.blocks import origin_of, parts_of, text_of
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import Json, named_texts, names_in, object_of, without
 
 NAME: Final = "pi"
 
@@ -85,34 +66,39 @@ class Reader(FileReader):
         self._session = _session_in(path)
         self._is_open = False
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one line."""
         value = object_of(line.value)
         kind, message = str(value.get("type")), object_of(value, "message")
         at, name = value.get("timestamp"), str(value.get("id") or line.offset)
         if kind == "session":
             if self._is_open:
-                yield Skipped(kind, is_known=True)
+                yield events.Skipped(kind, is_known=True)
                 return
             self._is_open = True
             self._session = str(value.get("id") or self._session)
-            yield _opening(self._session, value)
+            parent = value.get("parentSession") or value.get("branchedFrom")
+            parent = _session_in(Path(parent)) if isinstance(parent, str) else None
+            where = named_texts(value, "cwd")
+            yield events.Session(self._session, at, NAME, parent, environment=where)
         elif kind == "custom_message":
             yield self._message(name, at, without(value, _ENTRY))
         elif kind != "message" or "role" not in message:
-            yield Skipped(kind, is_known=kind in _NO_CONVERSATION)
+            yield events.Skipped(kind, is_known=kind in _NO_CONVERSATION)
         elif message.get("role") == "toolResult" and isinstance(message.get("toolCallId"), str):
             yield _result(self._session, at, message)
         else:
             yield self._message(name, at, message)
 
-    def _message(self, name: str, at: Any, message: Json) -> MessageFound:
-        role, content = message.get("role"), parts_of(message.get("content"))
+    def _message(self, name: str, at: Any, message: Json) -> events.Message:
+        role, said = message.get("role"), [*map(_part, parts_of(message.get("content")))]
         extras = without(message, _MESSAGE)
         if role == "bashExecution":  # a command that the user ran
-            content, extras = [message], {}
-        author, blocks = _ROLES.get(str(role), "user"), [*map(_block, content)]
-        return MessageFound(self._session, name, at, author, blocks, _origin(message), extras)
+            said, extras = [message], {}
+        author, api = _ROLES.get(str(role), "user"), str(message.get("api"))
+        api, usage = _WIRE_FORMATS.get(api, api), message.get("usage")
+        origin = origin_of(api, message, usage, "provider", "model", **_NAMED)
+        return events.Message(self._session, name, at, author, said, origin, extras)
 
 
 def _session_in(path: Path) -> str:
@@ -120,31 +106,15 @@ def _session_in(path: Path) -> str:
     return path.stem.rpartition("_")[2]
 
 
-def _opening(session: str, value: Json) -> SessionFound:
-    parent = value.get("parentSession") or value.get("branchedFrom")
-    return SessionFound(
-        session,
-        value.get("timestamp"),
-        agent=NAME,
-        parent=_session_in(Path(parent)) if isinstance(parent, str) else None,
-        environment=named_texts(value, "cwd"),
-    )
-
-
-def _block(part: Any) -> Json | CallFound:
+def _part(part: Any) -> Any:
     match part:
         case {"type": "toolCall", "id": str(call_id), "name": str(tool)}:
-            return CallFound(call_id, tool, part.get("arguments"))
+            return events.Call(call_id, tool, part.get("arguments"))
         case _:
-            return block_of(part)
+            return part
 
 
-def _origin(message: Json) -> Json:
-    api, usage = str(message.get("api")), message.get("usage")
-    return origin_of(_WIRE_FORMATS.get(api, api), message, usage, "provider", "model", **_NAMED)
-
-
-def _result(session: str, at: Any, message: Json) -> ResultFound:
+def _result(session: str, at: Any, message: Json) -> events.Result:
     content, details = message.get("content"), message.get("details")
     extras = without(message, _RESULT)
     if is_cut := not _CUTTING.isdisjoint(object_of(details)):
@@ -152,12 +122,7 @@ def _result(session: str, at: Any, message: Json) -> ResultFound:
     ended = _ENDED.search(text_of(content) or "")
     word = ended[1] if ended else ""
     has_failed = message.get("isError") is True and word != "exited"
-    return ResultFound(
-        session,
-        str(message["toolCallId"]),
-        at,
-        content,
-        OutputFound(structured=details) if details and not is_cut else None,
-        _KINDS.get(word, FAILED) if has_failed else None,
-        extras=extras,
-    )
+    failure = _KINDS.get(word, events.FAILED) if has_failed else None
+    output = events.Output(structured=details) if details and not is_cut else None
+    call_id = str(message["toolCallId"])
+    return events.Result(session, call_id, at, content, output, failure, extras=extras)

@@ -4,7 +4,6 @@ Ids are derived from the format and the ids of the source. So importing a source
 version of it, adds only what is new. A secret is replaced before anything is stored.
 """
 
-import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,34 +12,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from tooltrail.importers.blocks import (
-    blocks_of,
-    call_block,
-    exit_status_of,
-    milliseconds_of,
-    others_than_text,
-    spelled,
-    text_block,
-    text_of,
-)
+from tooltrail.importers import events
+from tooltrail.importers.blocks import block_of, call_block, others_than_text, parts_of, text_of
 from tooltrail.importers.documents import failure_document, success_document
-from tooltrail.importers.events import (
-    FAILED,
-    NOTHING,
-    CallFound,
-    Found,
-    Json,
-    Line,
-    MessageFound,
-    ResultFound,
-    SessionEnded,
-    SessionFound,
-    Skipped,
-)
+from tooltrail.importers.events import Line
 from tooltrail.importers.parts import Parts, encoded
+from tooltrail.importers.values import NOTHING, Json, exit_status_of, milliseconds_of, spelled
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry
-from tooltrail.records.canonical_json import encode, encode_simple
+from tooltrail.records.canonical_json import encode
 from tooltrail.records.default_policy_document import default_policy_json
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import (
@@ -65,6 +45,7 @@ _STATES: Final[dict[str, InvocationState]] = {
 }
 """The state of a call by the kind of its error; of all other kinds, `error`."""
 
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool")
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPE_CHARS: Final = 40
 """Characters of an unknown type that a report shows."""
@@ -74,9 +55,6 @@ _TOGETHER: Final = 512
 
 _BYTES_TOGETHER: Final = 8 << 20
 """A batch ends at about this many bytes, since the journal is locked while it is written."""
-
-_ASTRAL_KEY: Final = re.compile(rb'[\xf0-\xf4][^"]*"\s*:')
-"""A key beyond the Basic Multilingual Plane, whose order in canonical JSON differs."""
 
 
 class _WaitingCall(NamedTuple):
@@ -115,6 +93,7 @@ class Recording:
         counts: events by kind: `sessions`, `messages`, `calls`, `results`, `unpaired_calls`,
             `unpaired_results`, `other_lines`; `unknown: TYPE` for lines of types that this program
             does not know; and the facts, `new` and `known`.
+        calls: the number of calls with an id, by the session and the id in the source.
         results: the calls with a result, each by its session and its id in the source.
     """
 
@@ -126,6 +105,7 @@ class Recording:
         rules: RuleSet | None,
     ) -> None:
         self.counts: Counter[str] = Counter()
+        self.calls: Counter[tuple[str, str]] = Counter()
         self.results: set[tuple[str, str]] = set()
         self._record = append
         self._spool = spool
@@ -136,8 +116,7 @@ class Recording:
         self._entries: list[Entry] = []
         self._size = 0
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
-        self._unseen: dict[tuple[str, str], tuple[_WaitingCall, ResultFound]] = {}
-        self._repeats: Counter[tuple[str, str]] = Counter()
+        self._unseen: dict[tuple[str, str], tuple[_WaitingCall, events.Result]] = {}
         self._unasked: Counter[tuple[str, str]] = Counter()  # calls of which no message spoke
         self._at = _EARLIEST  # the last time that the source says
         self._sessions: dict[str, UUID] = {}
@@ -145,13 +124,13 @@ class Recording:
         self._current = ""  # the session of the last event
         self._line: Line | None = None
 
-    def add(self, event: Found, line: Line) -> None:
+    def add(self, event: events.Found, line: Line) -> None:
         """Record one event, which was found in a line.
 
         Raises:
             UnavailableError: the spool cannot be written.
         """
-        if isinstance(event, Skipped):
+        if isinstance(event, events.Skipped):
             what = Parts(self._rules).clean_text("type", event.what)[:_TYPE_CHARS]
             self.counts["other_lines" if event.is_known else f"unknown: {what}"] += 1
             if event.is_known or not self._current:
@@ -162,19 +141,19 @@ class Recording:
         if line is not self._line:
             self._begin_line(line)
         match event:
-            case MessageFound():
+            case events.Message():
                 self._add_message(event)
-            case CallFound():
+            case events.Call():
                 self._add_call(event, event.session)
-            case ResultFound():
+            case events.Result():
                 self._add_result(event)
-            case SessionFound():
+            case events.Session():
                 self._add_session(event)
-            case SessionEnded() if self._begin_fact():
+            case events.SessionEnd() if self._begin_fact():
                 reason = event.reason if isinstance(event.reason, str) else None
                 fact = SessionClosed(self._session(event.session), self._at, reason)
                 self._append(fact, Parts(self._rules))
-            case Skipped() if self._begin_fact():
+            case events.Skipped():
                 session = self._session(self._current)
                 name = self._id("line", str(session), digest_of(line.data))
                 self.keep(line, session, name, self._at)
@@ -188,11 +167,6 @@ class Recording:
         self.counts["new" if self._is_new else "known"] += 1
         return self._is_new and self._record is not None
 
-    @property
-    def calls(self) -> frozenset[tuple[str, str]]:
-        """The calls, each by its session and its id in the source."""
-        return frozenset(self._repeats)
-
     def finish(self) -> None:
         """Append everything that was recorded."""
         self._flush()
@@ -200,10 +174,10 @@ class Recording:
 
     def keep(self, line: Line, session: UUID, message_id: UUID, at: datetime) -> None:
         """Keep a line verbatim, as a message that no model is shown, unless it is known."""
-        if line.offset < self._source.since:
-            return
         if line is not self._line:
             self._begin_line(line)
+        if not self._begin_fact():
+            return
         parts = Parts(self._rules)
         fact = MessageAdded(
             session=session,
@@ -211,7 +185,7 @@ class Recording:
             at=at,
             role="unknown",
             text=parts.add("text", b""),
-            document=parts.add("document", encode_simple({"role": "tool"})),
+            document=parts.add("document", encode({"role": "tool"})),
             payload=parts.add("payload", line.data),
             wire_format=self._source.format,
             source=self._place,
@@ -228,9 +202,8 @@ class Recording:
             offset=line.offset,
             digest=digest_of(line.data),
         )
-        self._encode = encode if _is_odd(line) else encode_simple
 
-    def _add_session(self, found: SessionFound) -> None:
+    def _add_session(self, found: events.Session) -> None:
         if found.session in self._opened:
             return
         self._opened.add(found.session)
@@ -238,7 +211,7 @@ class Recording:
             return
         parts = Parts(self._rules)
         more = NOT_REDACTED if self._rules is None else NOTHING
-        environment = parts.add("environment", self._encode({**found.environment, **more}))
+        environment = parts.add("environment", encode({**found.environment, **more}))
         title = found.title if isinstance(found.title, str) else None
         fact = SessionOpened(
             session=self._session(found.session),
@@ -250,11 +223,12 @@ class Recording:
         )
         self._append(fact, parts)
 
-    def _add_message(self, found: MessageFound) -> None:
+    def _add_message(self, found: events.Message) -> None:
+        found = found._replace(role=found.role if found.role in _ROLES else "user")
         blocks: list[Json] = []
-        calls: list[CallFound] = []
-        for one in found.blocks:
-            if isinstance(one, CallFound):
+        calls: list[events.Call] = []
+        for one in parts_of(found.content or None):
+            if isinstance(one, events.Call):
                 call_id = one.call_id if isinstance(one.call_id, str) else None
                 call = one._replace(
                     call_id=call_id or f"{found.message}/{len(calls)}",
@@ -263,14 +237,14 @@ class Recording:
                 blocks.append(call_block(call, len(calls)))
                 calls.append(call)
             else:
-                blocks.append(one)
+                blocks.append(block_of(one))
         if self._begin_fact("messages"):
             self._append_message(found, blocks)
         for position, call in enumerate(calls):
             self._at = _time(call.at) or self._at
             self._add_call(call, found.session, found.message, position)
 
-    def _append_message(self, found: MessageFound, blocks: Sequence[Json]) -> None:
+    def _append_message(self, found: events.Message, blocks: Sequence[Json]) -> None:
         if found.role != "assistant" and (blocks or found.role != "tool"):
             found = found._replace(origin=NOTHING)
         parts = Parts(self._rules)
@@ -279,7 +253,7 @@ class Recording:
             session=self._session(found.session),
             id=self._id("message", found.session, found.message),
             at=self._at,
-            role=parts.clean_text("role", found.role),
+            role=found.role,
             text=parts.add("text", encoded(text)),
             document=self._document_of(found, blocks, text, parts),
             source=self._place,
@@ -289,30 +263,32 @@ class Recording:
         self._append(fact, parts)
 
     def _document_of(
-        self, found: MessageFound, blocks: Sequence[Json], text: str, parts: Parts
+        self, found: events.Message, blocks: Sequence[Json], text: str, parts: Parts
     ) -> Digest | None:
         """The document of a message; None if the message is only its text."""
-        if not found.origin and len(blocks) == 1 and blocks[0] == text_block(text):
+        if not found.origin and blocks == [{"type": "text", "text": text}]:
             return None
         members: dict[str, object] = {"role": found.role, "blocks": blocks}
         if found.origin:
             members["origin"] = found.origin
-        return parts.add("document", self._encode(members))
+        return parts.add("document", encode(members))
 
     def _extras_of(self, extras: Json, parts: Parts) -> Digest | None:
-        return parts.add("extras", self._encode(dict(extras))) if extras else None
+        return parts.add("extras", encode(dict(extras))) if extras else None
 
     def _add_call(
-        self, found: CallFound, session: str, message: str | None = None, position: int = 0
+        self, found: events.Call, session: str, message: str | None = None, position: int = 0
     ) -> None:
         name = (session, found.call_id)
         if message is None:
+            if self._waiting[name]:  # a message asked for it
+                return
             self._unasked[name] += 1
         elif self._unasked[name]:  # the message comes after the call that it asks for
             self._unasked[name] -= 1
             return
         is_made = self._begin_fact("calls")
-        number, self._repeats[name] = self._repeats[name], self._repeats[name] + 1
+        number, self.calls[name] = self.calls[name], self.calls[name] + 1
         call_id = self._id("call", *name, *([str(number)] if number else []))
         parts = Parts(self._rules)
         tool_name = recordable_name(parts.clean_text("tool_name", found.tool_name))
@@ -335,7 +311,7 @@ class Recording:
         )
         self._append(fact, parts, self._policy)
 
-    def _add_result(self, found: ResultFound) -> None:
+    def _add_result(self, found: events.Result) -> None:
         extras = {**found.extras, **others_than_text(found.receipt)}
         found = found._replace(receipt=text_of(found.receipt), extras=extras)
         name = (found.session, found.call_id)
@@ -381,20 +357,20 @@ class Recording:
         parts.bodies.append(document)
         self._append(fact, parts)
 
-    def _append_unpaired(self, found: ResultFound) -> None:
+    def _append_unpaired(self, found: events.Result) -> None:
         """Append a result without a call as a message, so that it is not lost."""
         block = {
             "type": "tool_result",
             "call_id": found.call_id,
-            "content": blocks_of(found.receipt),
+            "content": [block_of(one) for one in parts_of(found.receipt or None)],
             **({"status": "error"} if found.failure else {}),
         }
         name = f"result/{found.call_id}/{self._place.offset}"
-        message = MessageFound(found.session, name, None, "tool", [], extras=found.extras)
+        message = events.Message(found.session, name, None, "tool", None, extras=found.extras)
         self._append_message(message, [block])
 
     def _streams_of(
-        self, found: ResultFound, call: _WaitingCall, parts: Parts
+        self, found: events.Result, call: _WaitingCall, parts: Parts
     ) -> tuple[StreamFact, ...]:
         """The streams of an output, in the order of its document."""
         output = found.output
@@ -406,8 +382,7 @@ class Recording:
             if isinstance(data, str | bytes)
         }
         if output.structured is not None and not call.is_command:
-            spelled = self._encode({"value": output.structured})
-            streams["structured"] = spelled[len(b'{"value":') : -1]
+            streams["structured"] = encode(output.structured)
         folder = self._spool / str(call.id)
         return tuple(parts.stream(role, data, output, folder) for role, data in streams.items())
 
@@ -446,7 +421,7 @@ def _time(given: object) -> datetime | None:
 
 
 def _document(
-    found: ResultFound, call: _WaitingCall, streams: tuple[StreamFact, ...], parts: Parts
+    found: events.Result, call: _WaitingCall, streams: tuple[StreamFact, ...], parts: Parts
 ) -> bytes:
     """The complete output; empty if the source does not have it."""
     output = found.output
@@ -455,7 +430,7 @@ def _document(
     if output is None or found.failure:
         # Redacted first: a secret that is cut would not be found.
         text = parts.clean_text("message", found.receipt or found.message)
-        return failure_document(call.tool_name, found.failure or FAILED, text, streams)
+        return failure_document(call.tool_name, found.failure or events.FAILED, text, streams)
     command, cwd = (
         parts.clean_text(name, text) if isinstance(text, str) else None
         for name, text in (("command", output.command), ("cwd", output.cwd))
@@ -463,11 +438,3 @@ def _document(
     status = exit_status_of(output.exit_status)
     output = output._replace(command=command, cwd=cwd, exit_status=status)
     return success_document(call.tool_name, output, streams, is_command=call.is_command)
-
-
-def _is_odd(line: Line) -> bool:
-    """Whether the canonical JSON of the values in a line needs more than sorted keys."""
-    data = line.data
-    if line.has_floats or b"$tooltrail." in data:
-        return True
-    return not data.isascii() and _ASTRAL_KEY.search(data) is not None

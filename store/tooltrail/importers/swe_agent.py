@@ -6,35 +6,23 @@ with its whole output (`observation`). A step that the history does not have is 
 """
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from tooltrail.importers.blocks import (
-    blocks_of,
+from tooltrail.importers import events
+from tooltrail.importers.blocks import session_name, text_of
+from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.values import (
+    NOTHING,
+    Json,
+    list_of,
     milliseconds_of,
     named_texts,
-    parsed,
-    role_of,
-    session_name,
-    text_of,
-    without,
-)
-from tooltrail.importers.events import (
-    NOTHING,
-    CallFound,
-    Event,
-    FileReader,
-    Json,
-    Line,
-    MessageFound,
-    OutputFound,
-    ResultFound,
-    SessionFound,
-    list_of,
     names_in,
     object_of,
     objects_of,
+    parsed,
+    without,
 )
 
 NAME: Final = "swe-agent"
@@ -66,13 +54,11 @@ def recognizes(value: Any) -> bool:
 class Reader(FileReader):
     """Reads a document. The name of the file is a part of the name of the session."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._origin: Json = NOTHING
-        self._cwd: Any = None
-        self._waiting: list[tuple[CallFound, Json]] = []
+    _origin: Json = NOTHING
+    _cwd: Any = None
+    _waiting: Sequence[tuple[events.Call, Json]] = ()
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def read(self, line: Line) -> Iterator[events.Event]:
         """The events of one document."""
         value = object_of(line.value)
         history = objects_of(value, "history")
@@ -86,91 +72,73 @@ class Reader(FileReader):
             if message.get("role") != "assistant" or message.get("is_demo"):
                 yield from self._message(str(number), message)
                 continue
-            ran = next((at for at, (_, one) in enumerate(steps) if _is_of(one, message)), None)
-            if ran is None:
-                yield from self._answer(str(number), message, NOTHING)
-                continue
-            yield from self._steps_alone(steps[:ran])
-            yield from self._answer(str(number), message, steps[ran][1])
-            steps = steps[ran + 1 :]
+            action, step = message.get("action"), NOTHING
+            same = (at for at, (_, one) in enumerate(steps) if one.get("action") == action)
+            if isinstance(action, str) and (ran := next(same, None)) is not None:
+                yield from self._steps_alone(steps[:ran])
+                step, steps = steps[ran][1], steps[ran + 1 :]
+            yield from self._answer(str(number), message, step)
         yield from self._steps_alone(steps)
         yield from self._unseen()
 
-    def _opening(self, value: Json, config: Json) -> SessionFound:
+    def _opening(self, value: Json, config: Json) -> events.Session:
         named = named_texts(object_of(config, "agent", "model"), model="name")
         self._origin = {"wire_format": NAME, **named} if named else NOTHING
-        about = {
-            **value,
-            **object_of(config, "env", "repo"),
-            **object_of(config, "env", "deployment"),
-        }
-        environment = named_texts(about, "environment", "base_commit", "image", url="github_url")
-        title = object_of(config, "problem_statement").get("id")
-        return SessionFound(self._session, None, NAME, None, title, environment)
+        repo, deployment = (object_of(config, "env", one) for one in ("repo", "deployment"))
+        about, title = {**value, **repo, **deployment}, object_of(config, "problem_statement")
+        where = named_texts(about, "environment", "base_commit", "image", url="github_url")
+        return events.Session(self._session, None, NAME, None, title.get("id"), where)
 
-    def _message(self, name: str, message: Json) -> Iterator[Event]:
+    def _message(self, name: str, message: Json) -> Iterator[events.Event]:
         """A message of someone else than the model; the first after a call is its result."""
         content, extras = message.get("content"), without(message, _HAS_PLACE)
         ids = list_of(message, "tool_call_ids")
         is_demo = message.get("is_demo") is True
         for number, (call, step) in enumerate(self._waiting):
             if not is_demo and (not ids or call.call_id in ids):
-                del self._waiting[number]
+                self._waiting = [*self._waiting[:number], *self._waiting[number + 1 :]]
                 yield self._result(call, step, content, extras)
                 return
-        role = role_of(message.get("role"))
-        yield MessageFound(self._session, name, None, role, blocks_of(content), extras=extras)
+        yield events.Message(self._session, name, None, message.get("role"), content, extras=extras)
 
-    def _steps_alone(self, steps: list[tuple[int, dict[str, Any]]]) -> Iterator[Event]:
+    def _steps_alone(self, steps: list[tuple[int, dict[str, Any]]]) -> Iterator[events.Event]:
         """Steps whose messages are not in the history."""
         for number, step in steps:
             answer = {"content": step.get("response"), "action": step.get("action")}
             yield from self._answer(f"step/{number}", answer, step)
 
-    def _answer(self, name: str, message: Json, step: Json) -> Iterator[Event]:
+    def _answer(self, name: str, message: Json, step: Json) -> Iterator[events.Event]:
         yield from self._unseen()
-        calls = [*_calls(name, message)]
-        blocks: list[Json | CallFound] = [*blocks_of(message.get("content")), *calls]
-        extras = without(message, _HAS_PLACE)
-        yield MessageFound(self._session, name, None, "assistant", blocks, self._origin, extras)
+        calls, extras = [*_calls(name, message)], without(message, _HAS_PLACE)
+        said = (message.get("content"), *calls)
+        yield events.Message(self._session, name, None, "assistant", said, self._origin, extras)
         self._waiting = [(one, step if n == 0 else NOTHING) for n, one in enumerate(calls)]
 
-    def _unseen(self) -> Iterator[Event]:
+    def _unseen(self) -> Iterator[events.Event]:
         """The results of steps that no message shows."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, ()
         for call, step in waiting:
             if step:
                 yield self._result(call, step, None, NOTHING)
 
-    def _result(self, call: CallFound, step: Json, receipt: Any, extras: Json) -> ResultFound:
+    def _result(self, call: events.Call, step: Json, receipt: Any, extras: Json) -> events.Result:
         observed, output = step.get("observation"), None
         if isinstance(observed, str):
             command = str(step.get("action"))
-            output = OutputFound({"combined": observed}, command=command, cwd=self._cwd)
+            output = events.Output({"combined": observed}, command=command, cwd=self._cwd)
         state = object_of(parsed(step.get("state")))
         self._cwd = state.get("working_dir")
         text = observed if isinstance(observed, str) else text_of(receipt) or ""
-        return ResultFound(
-            self._session,
-            call.call_id,
-            None,
-            receipt,
-            output,
-            "tool_timed_out" if _TIMED_OUT.match(text) else None,
-            milliseconds_of(step.get("execution_time"), 1000),
-            {**extras, **({"state": state} if state else {})},
-        )
+        failure = "tool_timed_out" if _TIMED_OUT.match(text) else None
+        took = milliseconds_of(step.get("execution_time"), 1000)
+        session, extras = self._session, {**extras, **({"state": state} if state else {})}
+        return events.Result(session, call.call_id, None, receipt, output, failure, took, extras)
 
 
-def _calls(name: str, message: Json) -> Iterator[CallFound]:
+def _calls(name: str, message: Json) -> Iterator[events.Call]:
     action, functions = message.get("action"), objects_of(message, "tool_calls")
     for position, one in enumerate(functions):
         function, call_id = object_of(one, "function"), str(one.get("id") or f"{name}/{position}")
-        yield CallFound(call_id, str(function.get("name")), function.get("arguments"), True)
+        yield events.Call(call_id, str(function.get("name")), function.get("arguments"), True)
     if not functions and isinstance(action, str) and action.strip() not in _NO_COMMANDS:
-        yield CallFound(f"{name}/0", _TOOL, action, True, more={"kind": "custom"})
-
-
-def _is_of(step: Json, message: Json) -> bool:
-    """Whether a step ran the command of a message."""
-    return isinstance(step.get("action"), str) and step["action"] == message.get("action")
+        yield events.Call(f"{name}/0", _TOOL, action, True, more={"kind": "custom"})

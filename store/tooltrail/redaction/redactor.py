@@ -3,17 +3,13 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
 from tooltrail.records.facts import RedactionFact
 from tooltrail.redaction.credentials import Rule
 from tooltrail.redaction.rules import RuleSet
-
-_END_BYTES: Final = 64
-"""Bytes that decide how a match of several lines ends: the last line of a private key."""
-
 
 _STRING: Final = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 """A string in JSON; the group is without its quotes."""
@@ -151,12 +147,17 @@ class StreamRedactor:
         """The secrets in `data` in order, and the end of the bytes that can be sent now."""
         until = len(data) if is_last else self._safe_end(data)
         found: list[_Span] = []
-        for rule, begin, match in self._candidates(data, is_last=is_last):
-            if match is None:
-                until = min(until, begin)
+        for rule, marker in self._rules.marked(data):
+            if marker < self._sent:
+                continue
+            if is_last or _is_decided(rule, data, marker):
+                match = _match_at(rule, data, marker)
+                found += [_span_of(rule, match)] if match else []
             else:
-                start, end = match.span("secret" if "secret" in match.re.groupindex else 0)
-                found.append(_Span(start, end, rule.name, match.start()))
+                until = min(until, max(0, marker - max(rule.distances)))
+        for rule in self._rules.unmarked:
+            matches = _compiled(rule.pattern).finditer(data, self._sent)
+            found += [_span_of(rule, one) for one in matches if 0 < len(one[0]) <= rule.most]
         spans = _merged(found, self._sent)
         for span in reversed(spans):
             if span.begin < until < span.end:
@@ -171,31 +172,11 @@ class StreamRedactor:
         # No marker, and no bytes before a marker, hold a newline.
         return max(end, data.rfind(b"\n") + 1) if self._rules.is_marked_by_line else end
 
-    def _candidates(
-        self, data: bytes, *, is_last: bool
-    ) -> Iterator[tuple[Rule, int, re.Match[bytes] | None]]:
-        """Each match, and each place where more bytes may still make one, with no match."""
-        size = len(data)
-        for rule, marker in self._rules.marked(data):
-            if marker < self._sent:
-                continue
-            match = _match_at(rule, data, marker)
-            ahead = _END_BYTES if rule.is_multiline else 1
-            if match is not None and (is_last or match.end() + ahead <= size):
-                yield rule, match.start(), match
-            elif not is_last and (match or _is_open(rule, data, marker)):
-                yield rule, max(0, marker - max(rule.distances)), None
-        for rule in self._rules.unmarked:
-            for match in _compiled(rule.pattern).finditer(data, self._sent):
-                is_closed = is_last or match.end() < size
-                if 0 < match.end() - match.start() <= rule.most and is_closed:
-                    yield rule, match.start(), match
 
-
-def _is_open(rule: Rule, data: bytes, marker: int) -> bool:
-    """Whether the next bytes may complete a match."""
-    is_short = len(data) - marker <= rule.most
-    return is_short and (rule.is_multiline or data.find(b"\n", marker) < 0)
+def _is_decided(rule: Rule, data: bytes, marker: int) -> bool:
+    """Whether no more bytes can complete or lengthen a match with a marker."""
+    has_all = len(data) - marker > rule.most
+    return has_all or (not rule.is_multiline and data.find(b"\n", marker) >= 0)
 
 
 _compiled = cache(re.compile)
@@ -209,6 +190,11 @@ def _match_at(rule: Rule, data: bytes, marker: int) -> re.Match[bytes] | None:
         if match is not None:
             return match
     return None
+
+
+def _span_of(rule: Rule, match: re.Match[bytes]) -> _Span:
+    start, end = match.span("secret" if "secret" in match.re.groupindex else 0)
+    return _Span(start, end, rule.name, match.start())
 
 
 def _merged(found: list[_Span], begin: int) -> list[_Span]:

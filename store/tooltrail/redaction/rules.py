@@ -3,22 +3,18 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import Final
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.redaction.credentials import RULES, Rule
-
-if TYPE_CHECKING:
-    from ahocorasick_rs import BytesAhoCorasick
 
 LEAST_OF_VALUE: Final = 8
 """Shortest value in bytes that is replaced wherever it occurs. A shorter one would hit words."""
 
 _NAME: Final = r"[a-z0-9][a-z0-9-]{0,63}"
-_SHORT_BYTES: Final = 8 << 10
-"""Bytes in which each marker is searched for by itself as long as there is no automaton: making one
-takes longer."""
 
 
 class RuleSet:
@@ -41,42 +37,22 @@ class RuleSet:
         for rule in self.rules:
             for marker in rule.markers:
                 by_marker[marker].append(rule)
-        self._by_marker = dict(by_marker)
+        self._of_marker = [*by_marker.values()]
+        # The fastest of its implementations, for a few hundred kilobytes of memory.
+        self._automaton = BytesAhoCorasick([*by_marker], implementation=Implementation.DFA)
         before = max((max(rule.distances) for rule in self.rules), default=0)
         self.margin = before + max(map(len, by_marker), default=0)
         self.is_marked_by_line = not any(b"\n" in marker for marker in by_marker)
 
     def may_match(self, data: bytes) -> bool:
         """Whether a rule may match: it has no marker, or its marker is in the data."""
-        if self.unmarked or not self._by_marker:
-            return bool(self.unmarked)
-        if len(data) <= _SHORT_BYTES and not self._is_prepared:
-            return any(marker in data for marker in self._by_marker)
-        return bool(self._automaton.find_matches_as_indexes(data, overlapping=True))
+        return bool(self.unmarked or self._automaton.find_matches_as_indexes(data))
 
     def marked(self, data: bytes) -> Iterator[tuple[Rule, int]]:
         """Each rule with a marker in `data`, and the offset of the marker, in order."""
-        if not self._by_marker or (not self._is_prepared and not self.may_match(data)):
-            return
-        of_marker = [*self._by_marker.values()]
         for index, start, _ in self._automaton.find_matches_as_indexes(data, overlapping=True):
-            for rule in of_marker[index]:
+            for rule in self._of_marker[index]:
                 yield rule, start
-
-    def prepare(self) -> None:
-        """Make the automaton now. A program that searches many short texts is faster then."""
-        _ = self._automaton
-
-    @property
-    def _is_prepared(self) -> bool:
-        return "_automaton" in self.__dict__
-
-    @cached_property
-    def _automaton(self) -> "BytesAhoCorasick":
-        from ahocorasick_rs import BytesAhoCorasick, Implementation  # noqa: PLC0415  rarely needed
-
-        # The fastest of its implementations, for a few hundred kilobytes of memory.
-        return BytesAhoCorasick([*self._by_marker], implementation=Implementation.DFA)
 
     def extended(
         self, *, patterns: Mapping[str, str] = {}, values: Mapping[str, str] = {}

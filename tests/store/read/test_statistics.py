@@ -13,7 +13,7 @@ from tests.support.call_facts import EPOCH
 from tests.support.recorded_calls import Call, call, entries_of
 from tests.support.store_parts import StoreParts, store_parts
 
-from tooltrail.importers import Importer, find_files
+from tooltrail.importers import Importer, session_files
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
 from tooltrail.records import InvalidRecordError
@@ -320,8 +320,8 @@ def test_batches_are_added_up(parts: StoreParts) -> None:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the shared corpus is not beside the repository")
 def test_real_sessions_have_the_numbers_that_sql_finds(tmp_path: Path) -> None:
     importer = Importer(tmp_path / "tooltrail.db-spool", None)
-    for file, name in find_files(CORPUS / "codex", None):
-        importer.import_file(file, name)
+    for file in session_files(CORPUS / "codex"):
+        importer.import_file(file)
     with open_store(tmp_path / "tooltrail.db", create=True) as store:
         store.ingest()
         check_with_sql(store.reader)

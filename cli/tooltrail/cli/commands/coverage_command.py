@@ -9,7 +9,7 @@ import click
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import SourcePath, json_option, store_options
+from tooltrail.cli._options import SourcePath, format_option, json_option, store_options
 from tooltrail.cli._output import counted, print_array, say
 from tooltrail.cli._tables import print_table
 
@@ -19,7 +19,7 @@ from tooltrail.cli._tables import print_table
     "paths", metavar="PATH...", nargs=-1, required=True, type=SourcePath(path_type=Path)
 )
 @store_options
-@click.option("--format", "format_name", metavar="NAME", help="Read every file as this format.")
+@format_option
 @click.option("--no-redact", is_flag=True, help="For a store that was recorded so.")
 @json_option
 def command(
@@ -39,8 +39,7 @@ def command(
     Exits with 1 unless every call matches, and with 3 if a file is missing or has no known format.
     """
     from tooltrail.cli._coverage import Compared, compare
-    from tooltrail.cli._failures import code_of
-    from tooltrail.cli._importing import import_with_bar
+    from tooltrail.cli._importing import failure_code, import_with_bar
     from tooltrail.cli._long_commands import progress_bar
     from tooltrail.cli._redaction import used_rules
     from tooltrail.store import create_store
@@ -51,9 +50,9 @@ def command(
         location.open(imports=False) as store,
     ):
         rules = None if no_redact else used_rules()
-        _, failure = import_with_bar(transcripts.spool, paths, format_name, rules)
-        if failure is not None:
-            return code_of(failure)
+        outcomes = import_with_bar(transcripts.spool, paths, format_name, rules)
+        if (failed := failure_code(outcomes)) is not None:
+            return failed
         found: list[Compared] = []
         total = sum(transcripts.reader.counts().invocations.values())
         with progress_bar("comparing", total) as update:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import SourcePath, json_option, store_options
+from tooltrail.cli._options import SourcePath, format_option, json_option, store_options
 from tooltrail.cli._output import counted, printable, write
 from tooltrail.cli._times import MOMENT
 
@@ -16,7 +16,7 @@ from tooltrail.cli._times import MOMENT
     "paths", metavar="[PATH]...", nargs=-1, type=SourcePath(path_type=Path, readable=False)
 )
 @store_options
-@click.option("--format", "format_name", metavar="NAME", help="Read every file as this format.")
+@format_option
 @click.option("-f", "--follow", is_flag=True, help="Go on importing what agents write.")
 @click.option(
     "--since", type=MOMENT, help="Only files that changed since: 2h, 3d, yesterday, a date."
@@ -65,7 +65,7 @@ def command(
         if paths or format_name or follow or since or dry_run or no_redact:
             raise click.UsageError("--hooks has no path and no other option of an import")
         done = import_hook_events(location.spool_folder, is_waiting=True)
-        return importing.print_report(*done, as_json=as_json, is_dry_run=False)
+        return importing.print_report(done, as_json=as_json, is_dry_run=False)
     rules = None if no_redact else used_rules()
     if follow:
         if since or dry_run or as_json:
@@ -76,4 +76,4 @@ def command(
     done = importing.import_with_bar(
         location.spool_folder, paths, format_name, rules, since=since, is_dry_run=dry_run
     )
-    return importing.print_report(*done, as_json=as_json, is_dry_run=dry_run)
+    return importing.print_report(done, as_json=as_json, is_dry_run=dry_run)
