@@ -267,7 +267,7 @@ def test_a_root_that_is_the_old_one_or_does_not_last_is_refused(
     for same in (str(old), f"file://{old}", str(link)):
         with pytest.raises(InvalidRecordError, match="already"):
             relocate(used, same)
-    for nested in (str(old / "inside"), str(tmp_path)):
+    for nested in (str(old / "inside"), str(tmp_path), str(used.spool), str(used.spool / "x")):
         with pytest.raises(InvalidRecordError, match="is inside the other"):
             relocate(used, nested)
     with pytest.raises(InvalidRecordError, match="is not durable storage"):

@@ -21,6 +21,7 @@ from uuid import UUID
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, artifact_path, copy_of, open_sink
 from tooltrail.artifacts.archive import DAMAGED
 from tooltrail.journal.clock import new_id
+from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.errors import (
     DamageError,
     InvalidRecordError,
@@ -188,9 +189,9 @@ def relocate(
         on_progress: see `Progress`.
 
     Raises:
-        InvalidRecordError: the new root is the old one, or one is inside the other. Or the new one
-            is not durable, belongs to another store, or holds artifacts of something else. Or the
-            old one does not have the mark of this store.
+        InvalidRecordError: the new root is the old one or the spool, or is inside one of them or
+            around it. Or the new one is not durable, belongs to another store, or holds artifacts
+            of something else. Or the old one does not have the mark of this store.
         UnavailableError: the store, a root or the journal cannot be used, or the new root returns
             other bytes than were written.
     """
@@ -327,6 +328,8 @@ def _refuse_nested(old: str, new: str) -> None:
 
 def _open_new_root(store: "Store", old: str, url: str) -> ArtifactSink:
     _refuse_nested(old, url)
+    for folder in (store.spool, store.spool / JOURNAL_FOLDER):  # the spool has a journal inside
+        _refuse_nested(str(folder), url)
     sink = open_sink(url, create=True)
     if not (sink.capabilities.durable and sink.capabilities.cross_process):
         raise InvalidRecordError(f"{sink.url} is not durable storage")
