@@ -298,6 +298,8 @@ class Session:
     def _opened(
         cls, recorder: Recorder, **options: Unpack[SessionOptions]
     ) -> tuple[list[Entry], Self]:
+        for unknown in options.keys() - SessionOptions.__annotations__:
+            raise TypeError(f"a session has no option {unknown}")
         given: dict[str, Any] = {**options}
         name, key = given.get("name"), given.pop("idempotency_key", None)
         if name is not None and key is not None:

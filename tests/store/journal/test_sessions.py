@@ -267,6 +267,11 @@ def test_an_unknown_family_is_refused_before_anything_is_recorded(store: Store) 
     assert ingested_rows(store, "SELECT count(*) FROM invocations") == [(0,)]
 
 
+def test_an_unknown_option_of_a_session_is_named(store: Store) -> None:
+    with pytest.raises(TypeError, match="a session has no option titel"):
+        store.open_session(titel="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
 def test_each_call_says_where_it_ran(store: Store, tmp_path: Path) -> None:
     session = Session.open(store.recorder)
     session.start(shell_call()).finish(made())
