@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.support.altering import alter
 from tests.support.disks import small_disk
 from tests.support.effort import times
 from tests.support.keeping import (
@@ -220,6 +221,19 @@ def test_damaged_and_missing_artifacts_keep_the_store_where_it_was(
     assert (new / damaged.relative_to(old)).read_bytes() == damaged.read_bytes()
     assert list(old.rglob("*.zst")) == [damaged]
     assert used.archive.sink.url == f"file://{new}"
+
+
+def test_an_object_whose_row_is_damaged_is_compared_with_the_old_root(
+    used: Store, old: Path, new: Path
+) -> None:
+    alter(
+        used,
+        "UPDATE artifacts SET size = 'x' WHERE key = 1",
+        "UPDATE artifacts SET stored_size = 'x' WHERE key = 2",
+    )
+    report = relocate(used, str(new))
+    assert (report.switched, report.copied.count, report.damaged) == (True, 4, [])
+    assert without_marks(new) == without_marks(old)
 
 
 def test_evidence_of_damage_comes_along(used: Store, old: Path, new: Path) -> None:

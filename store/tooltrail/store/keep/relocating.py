@@ -294,7 +294,7 @@ def _objects(database: Database, old: ArtifactSink) -> Iterator[tuple[str, int |
     """Path, size and stored size of each object that moves.
 
     These are the artifacts of the store without the erased ones, which have no object, and the
-    damaged objects in the separate folder, whose size is unknown.
+    damaged objects in the separate folder, whose size is unknown. So is a size in a damaged row.
     """
     for stat in old.list(f"{DAMAGED}/"):
         yield stat.path, None, stat.stored_size
@@ -308,8 +308,10 @@ def _objects(database: Database, old: ArtifactSink) -> Iterator[tuple[str, int |
                 " ORDER BY key LIMIT ?",
                 (last, _PAGE_ROWS),
             )
-        for _, digest, size, stored_size in rows:
-            yield artifact_path(digest_from(digest)), size, stored_size
+        for _, digest, *numbers in rows:
+            if isinstance(digest, bytes):  # `verify` names the rows that are damaged
+                size, stored_size = (one if isinstance(one, int) else None for one in numbers)
+                yield artifact_path(digest_from(digest)), size, stored_size or 0
         if not rows:
             return
         last = rows[-1][0]
