@@ -211,6 +211,15 @@ def test_a_running_call_is_counted_and_no_warning(cli: Cli) -> None:
     assert f"on disk      {size_of(stored)}: database " in ended.text
 
 
+def test_a_spool_whose_journal_is_gone_is_a_warning(cli: Cli, tmp_path: Path) -> None:
+    assert cli.exec("--", "echo", "one").code == 0
+    assert warned(cli) == []
+    moved = cli.spool.rename(tmp_path / "moved")
+    (warning,) = warned(cli)
+    assert warning.startswith(f"the journal of the spool {cli.spool} is gone")
+    assert "is gone" not in cli.ok("status", "--spool", str(moved)).message
+
+
 def test_a_disk_that_is_full_is_a_warning(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 64 << 20) as disk:
         create_store(disk.folder / "trail.db").close()
