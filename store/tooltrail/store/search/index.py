@@ -62,9 +62,10 @@ _TOMBSTONES: Final = 0
 _NEWEST_TOMBSTONE: Final = "SELECT coalesce(max(key), 0) FROM tombstones"
 
 _BEHIND: Final = """
-SELECT journals.key, coalesce(search_cursors.n, 0), journals.next_index FROM journals
-LEFT JOIN search_cursors ON search_cursors.journal_key = journals.key
-WHERE journals.next_index > coalesce(search_cursors.n, 0) ORDER BY journals.key"""
+SELECT key, first, until FROM (SELECT journals.key, coalesce(search_cursors.n, 0) AS first,
+(SELECT max(n) + 1 FROM ledger_entries WHERE journal_key = journals.key) AS until
+FROM journals LEFT JOIN search_cursors ON search_cursors.journal_key = journals.key) AS behind
+WHERE until > first ORDER BY key"""
 
 
 class Behind(NamedTuple):
