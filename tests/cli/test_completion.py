@@ -77,7 +77,13 @@ def test_ids_are_completed_by_their_beginning_and_their_end(filled: Cli) -> None
         assert {newest["id"], newest["id"][-8:]} & {one.removeprefix("plain,") for one in found}
     (artifact,) = filled.ok("artifact", "ls", "--json").records
     digits = artifact["digest"].removeprefix("sha256:")
-    assert f"plain,{digits}" in completions(filled, "artifact", "stat", digits[:5])
+    for words, name in (
+        ([digits[:5]], digits),
+        (["sha256", ":", digits[:5]], digits),  # bash keeps the text before the last colon
+        (["sha256/"], artifact["path"]),
+        ([artifact["path"][:12]], artifact["path"]),
+    ):
+        assert completions(filled, "artifact", "stat", *words) == [f"plain,{name}"]
 
 
 def test_zsh_and_fish_get_descriptions(filled: Cli) -> None:

@@ -98,6 +98,17 @@ def test_a_backup_has_what_waited_in_the_journal(cli: Cli, tmp_path: Path) -> No
     assert [one["arguments_preview"] for one in ended.records] == ["echo waits"]
 
 
+def test_a_backup_without_what_waits_in_the_journal_is_incomplete(cli: Cli, tmp_path: Path) -> None:
+    with cli.open() as store:
+        ingested(store, b"a line\n")
+    alter(cli, "UPDATE journals SET segment_offset = 'x'")
+    assert cli.exec("--", "echo", "waits").code == 0
+    ended = cli.run("db", "backup", str(tmp_path / "copy.db"))
+    assert ended.code == 4
+    assert "the newest facts wait in" in ended.message
+    assert len(Cli(str(tmp_path / "copy.db")).ok("log", "--json").records) == 1
+
+
 def test_backup_tells_a_program_the_same(cli: Cli, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     (record,) = cli.ok("db", "backup", str(copy), "--json").records

@@ -5,6 +5,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from tests.support.altering import alter
 from tests.support.cli import Cli
 from tests.support.disks import small_disk
 from tests.support.recording import captured, run_command
@@ -15,6 +16,8 @@ from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records import ToolCall
 from tooltrail.store import create_store, open_store
 from tooltrail.store.engines.sqlite_library import sqlite3
+
+TIMES = ("store_info SET created_at", "journals SET ingested_at")
 
 
 def test_init_creates_a_store_and_its_parents_for_their_owner_alone(nowhere: Cli) -> None:
@@ -209,6 +212,27 @@ def test_a_running_call_is_counted_and_no_warning(cli: Cli) -> None:
     parts = ("database_bytes", "artifact_stored_bytes", "spool_bytes")
     stored = sum(status[part] for part in parts)
     assert f"on disk      {size_of(stored)}: database " in ended.text
+
+
+@pytest.mark.parametrize("value", ["'x'", 1 << 62])
+def test_a_time_that_is_none_hides_nothing_else(cli: Cli, value: object) -> None:
+    assert cli.exec("--", "echo", "one").code == 0
+    before = cli.ok("log", "--json").text
+    with cli.open() as store:
+        alter(store, *(f"UPDATE {one} = {value}" for one in TIMES))
+    assert cli.ok("log", "--json").text == before
+    lines = cli.ok("status", "--utc").lines
+    assert "created      1970-01-01 00:00:00Z" in lines
+    assert "invocations  1 (1 ok)" in lines
+
+
+def test_a_spool_whose_journal_is_gone_is_a_warning(cli: Cli, tmp_path: Path) -> None:
+    assert cli.exec("--", "echo", "one").code == 0
+    assert warned(cli) == []
+    moved = cli.spool.rename(tmp_path / "moved")
+    (warning,) = warned(cli)
+    assert warning.startswith(f"the journal of the spool {cli.spool} is gone")
+    assert "is gone" not in cli.ok("status", "--spool", str(moved)).message
 
 
 def test_a_disk_that_is_full_is_a_warning(tmp_path: Path) -> None:

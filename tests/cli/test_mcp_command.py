@@ -31,7 +31,10 @@ REFUSALS: list[tuple[str, str, dict[str, Any]]] = [
     ("the store has no artifact sha256:abcd", "grep", {"artifact": "sha256:abcd", "pattern": "x"}),
     ("the text has 3 bytes, 1 line", "read", {"call": "s#1", "start_line": 2}),
     ("is not a regular expression", "grep", {"call": "s#1", "pattern": "("}),
-    ("asks for a newline", "grep", {"call": "s#1", "pattern": r"a\\\nb"}),
+    *(
+        ("asks for a newline", "grep", {"call": "s#1", "pattern": pattern})
+        for pattern in (r"a\\\nb", r"\x0a", r"a\012", r"[\n]", r"(a)\1\u000a", r"\N{LINE FEED}")
+    ),
     ("asks for a newline", "grep", {"call": "s#1", "pattern": "a\nb", "literal": True}),
     ("outcome", "list_calls", {"outcome": "done"}),
     ("cursor", "list_calls", {"cursor": "zzz"}),

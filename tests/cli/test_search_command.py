@@ -270,3 +270,13 @@ def test_a_damaged_index_is_damage_with_a_way_out(recorded: Cli, damage: str) ->
     recorded.ok("db", "index", "--rebuild")
     assert recorded.ok("db", "check").lines == []
     assert recorded.ok("search", "E0433").lines
+
+
+def test_a_damaged_row_of_a_journal_hides_no_hit(recorded: Cli) -> None:
+    found = recorded.ok("search", "E0433").lines
+    with sqlite3.connect(recorded.database) as raw:
+        raw.execute("UPDATE journals SET next_index = 'x'")
+    recorded.ok("status")
+    assert recorded.ok("search", "E0433").lines == found
+    recorded.ok("db", "index", "--rebuild")
+    assert recorded.ok("search", "E0433").lines == found

@@ -35,6 +35,7 @@ COMMAND = CommandOutput(
         (None, returned("Tool")),
         ({"a": [1.5, None]}, returned("Tool", structured={"a": [1.5, None]})),
         ([], returned("Tool", structured=[])),
+        ((1, (2,)), returned("Tool", structured=[1, [2]])),  # as in a list
         (False, returned("Tool", structured=False)),
         (0, returned("Tool", structured=0)),
         (math.nan, returned("Tool", structured=math.nan)),

@@ -134,7 +134,10 @@ def _unreadable(staged: Path, error: OSError) -> UnavailableError:
 def copy_of(stored: BinaryIO, path: str, scratch: Path | None) -> Generator[Path]:
     """Provide a local file with the bytes of `stored`; `path` names the object in errors."""
     with _temporary(scratch) as copy:
-        with _writing(f"a copy of {path}"), io.BufferedWriter(create_private(copy)) as file:
+        with (
+            _writing(f"a copy of {path} into {copy.parent}"),
+            io.BufferedWriter(create_private(copy)) as file,
+        ):
             shutil.copyfileobj(stored, file, READ_SIZE)
         yield copy
 

@@ -65,10 +65,17 @@ def _names(kind: str, beginning: str, context: click.Context) -> Iterator[tuple[
             yield from _recent(connection, "sessions", beginning)
         else:
             yield from _recent(connection, "invocations", beginning)
-            if kind == "artifacts" and _DIGITS.fullmatch(beginning):
-                path = path_beginning(beginning)
-                for view in list_artifacts(connection, beginning=path, limit=_MOST):
-                    yield view.digest.removeprefix("sha256:"), size_of(view.size)
+            if kind == "artifacts" and beginning:
+                yield from _artifacts(connection, beginning)
+
+
+def _artifacts(connection: Connection, beginning: str) -> Iterator[tuple[str, str]]:
+    """Artifacts by their digits, digest and path."""
+    digits = beginning.removeprefix("sha256:")
+    path = path_beginning(digits) if _DIGITS.fullmatch(digits) else beginning
+    for view in list_artifacts(connection, beginning=path, limit=_MOST):
+        for name in (view.digest.removeprefix("sha256:"), view.digest, view.path):
+            yield name, size_of(view.size)
 
 
 def _recent(connection: Connection, table: str, beginning: str) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """The output of `tooltrail status`: facts about the store, and warnings."""
 
 import json
+import socket
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +12,7 @@ from tooltrail.cli._output import counted, printable, size_of
 from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._times import shown
 from tooltrail.journal.environment import NOT_REDACTED
+from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store.engines.targets import SqliteTarget
@@ -104,6 +106,13 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
         count = found["waiting_count"]
         waiting = "facts" if count is None else counted(count, "fact")
         yield f"{waiting} of this machine not in the database yet: {printable(reason)}"
+    host, spool = socket.gethostname(), status["spool"]
+    known = [(one["host"], one["spool"]) for one in found["journals"]]
+    if (host, spool) in known and not Path(spool, JOURNAL_FOLDER).exists():
+        yield (
+            f"the journal of the spool {printable(spool)} is gone, with the facts that waited; "
+            "if the spool was moved, name its folder with --spool"
+        )
     if (reason := status["artifacts_unavailable"]) is not None:
         yield f"the artifact root is unavailable: {printable(reason)}"
     if found["pending_count"]:

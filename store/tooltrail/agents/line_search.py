@@ -24,8 +24,10 @@ _PIECE = 1 << 20
 _LINE_CHARS = 500
 """Characters of a line that the result shows."""
 
-_NO_NEWLINE = re.compile(r"\\[^n\n]|\[\^?\]?(?:\\.|[^\]\\])*\]")
-"""Parts of a pattern that ask for no newline: other escapes, and sets."""
+_PART = re.compile(
+    r"\\(?:x..|u.{4}|U.{8}|N\{[^}]*\}|[0-7]{1,3}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL
+)
+"""A part of a pattern: an escape, a set, or one character."""
 
 _MAX_PRINTED = 8 << 20
 """Bytes of lines in a result, at most."""
@@ -86,10 +88,20 @@ def compiled(request: dict[str, Any]) -> re.Pattern[str]:
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"the pattern is not a regular expression: {error}") from error
     # All sets of a valid pattern end, so this takes linear time.
-    rest = _NO_NEWLINE.sub("", text)
-    if "\n" in rest or r"\n" in rest:
+    if any(map(_is_newline, set(_PART.findall(text)))):
         raise ValueError("the pattern asks for a newline, but each line is searched without it")
     return pattern
+
+
+def _is_newline(part: str) -> bool:
+    """Whether a part of a pattern matches a newline and no other of the first characters."""
+    if not part.startswith(("\\", "[")):
+        return part == "\n"
+    try:
+        member = re.compile(part)
+    except re.error:  # a reference to a group, which is not in the part
+        return False
+    return [one for one in map(chr, range(256)) if member.fullmatch(one)] == ["\n"]
 
 
 def search_lines(

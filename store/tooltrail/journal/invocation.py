@@ -161,7 +161,7 @@ class Invocation:
                 reached.
         """
         with self._finishing():
-            entries, finished = self._made(output, seen)
+            entries, finished = self.end_facts(output, seen)
             return replace(finished, acknowledged=self._recorder.append(entries))
 
     async def afinish(self, output: CompleteOutput, *, seen: str | None = None) -> Finished:
@@ -171,7 +171,9 @@ class Invocation:
         finished.
         """
         with self._finishing():
-            level, finished = await self._recorder.append_async(partial(self._made, output, seen))
+            level, finished = await self._recorder.append_async(
+                partial(self.end_facts, output, seen)
+            )
             return replace(finished, acknowledged=level)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
@@ -284,7 +286,10 @@ class Invocation:
             self._is_finished = False
             raise
 
-    def _made(self, output: CompleteOutput, seen: str | None) -> tuple[list[Entry], Finished]:
+    def end_facts(
+        self, output: CompleteOutput, seen: str | None = None
+    ) -> tuple[list[Entry], Finished]:
+        """Like `finish`, for a caller that appends the facts."""
         # If the clock was set back, the end must still not be before the start.
         at = max(now(), self.started_at)
         duration_ms = (time.monotonic_ns() - self._begun_ns) // _NS_PER_MS

@@ -1,5 +1,6 @@
 """The recorder, with which all sessions of a process append facts to one journal."""
 
+from asyncio import Future
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -85,12 +86,13 @@ class Recorder:
         sync_files(entries)
         return self._acknowledged(self.log.append(entries))
 
-    async def append_async(
+    def append_async(
         self, make: Callable[[], tuple[Sequence[Entry], T]]
-    ) -> tuple[Acknowledge, T]:
+    ) -> Future[tuple[Acknowledge, T]]:
         """Make facts and append them in a thread, together with those of other tasks.
 
-        A task that is cancelled while it waits does not learn whether its facts were appended.
+        The order is that of the calls, awaited or not. A task that is cancelled while it waits does
+        not learn whether its facts were appended.
 
         Args:
             make: returns the facts and the result for the caller.
@@ -98,7 +100,7 @@ class Recorder:
         Raises:
             Exception: the errors of `append`, and any error of `make`.
         """
-        return await self._thread.submit(make)
+        return self._thread.submit(make)
 
     def close(self) -> None:
         """Wait for the facts of tasks, close files, release the owner lock. Sessions stay open."""

@@ -1,5 +1,6 @@
 """One conversation or agent run, and the methods that record what happens in it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ from tooltrail.journal.log import Entry
 from tooltrail.journal.recorder import Recorder
 from tooltrail.records import (
     AgentVersion,
+    CompleteOutput,
     InvalidRecordError,
     LegEnded,
     LegStarted,
@@ -35,6 +37,7 @@ from tooltrail.records.facts import (
     SessionOpened,
     ToolsOffered,
 )
+from tooltrail.records.failures import error_of_exception
 from tooltrail.records.ids import keyed_id
 
 T = TypeVar("T")
@@ -142,8 +145,27 @@ class Session:
     async def astart(
         self, call: ToolCall, *, family: str | None = None, policy: Policy | None = None
     ) -> Invocation:
-        """Like `start`, without blocking the event loop."""
-        return await self._append_async(partial(self._started, call, family, policy))
+        """Like `start`, without blocking the event loop.
+
+        If the task is cancelled meanwhile, the call ends as `cancelled`.
+        """
+        begun: list[Invocation] = []
+
+        def start() -> tuple[list[Entry], Invocation]:
+            entries, invocation = self._started(call, family, policy)
+            begun.append(invocation)
+            return entries, invocation
+
+        def end(failure: CompleteOutput) -> tuple[list[Entry], object]:
+            return begun[0].end_facts(failure) if begun else ([], None)
+
+        try:
+            return await self._append_async(start)
+        except asyncio.CancelledError as error:
+            # The start is on its way, and the caller never gets the invocation.
+            output = CompleteOutput.failure(call.tool_name, error_of_exception(error))
+            self.recorder.append_async(partial(end, output))
+            raise
 
     def record(self, ended: EndedCall) -> Finished:
         """Record a call that ended already; acknowledged when this returns.
@@ -298,6 +320,8 @@ class Session:
     def _opened(
         cls, recorder: Recorder, **options: Unpack[SessionOptions]
     ) -> tuple[list[Entry], Self]:
+        for unknown in options.keys() - SessionOptions.__annotations__:
+            raise TypeError(f"a session has no option {unknown}")
         given: dict[str, Any] = {**options}
         name, key = given.get("name"), given.pop("idempotency_key", None)
         if name is not None and key is not None:

@@ -53,7 +53,9 @@ class AppendingThread:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    async def submit(self, make: Callable[[], tuple[Sequence[Entry], T]]) -> tuple[Acknowledge, T]:
+    def submit(
+        self, make: Callable[[], tuple[Sequence[Entry], T]]
+    ) -> asyncio.Future[tuple[Acknowledge, T]]:
         """See `Recorder.append_async`."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[Acknowledge, T]] = loop.create_future()
@@ -63,7 +65,7 @@ class AppendingThread:
                 self._jobs = queue.SimpleQueue()
                 self._thread.start()
             self._jobs.put(_Job(make, loop, future))
-        return await future
+        return future
 
     def close(self) -> None:
         """Wait until all submitted facts are appended."""

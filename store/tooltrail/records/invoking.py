@@ -201,7 +201,7 @@ def _result_of(value: object) -> FamilyOutput:
             return GenericOutput.of()
         case str() | bytes():
             return GenericOutput.of(value)
-        case bool() | int() | float() | list() | dict():
+        case bool() | int() | float() | list() | tuple() | dict():
             return GenericOutput.of(structured=cast("JsonValue", value))
         case CompleteOutput():
             raise InvalidRecordError("the output of another tool")

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.support.altering import alter
 from tests.support.disks import small_disk
 from tests.support.effort import times
 from tests.support.keeping import (
@@ -222,6 +223,19 @@ def test_damaged_and_missing_artifacts_keep_the_store_where_it_was(
     assert used.archive.sink.url == f"file://{new}"
 
 
+def test_an_object_whose_row_is_damaged_is_compared_with_the_old_root(
+    used: Store, old: Path, new: Path
+) -> None:
+    alter(
+        used,
+        "UPDATE artifacts SET size = 'x' WHERE key = 1",
+        "UPDATE artifacts SET stored_size = 'x' WHERE key = 2",
+    )
+    report = relocate(used, str(new))
+    assert (report.switched, report.copied.count, report.damaged) == (True, 4, [])
+    assert without_marks(new) == without_marks(old)
+
+
 def test_evidence_of_damage_comes_along(used: Store, old: Path, new: Path) -> None:
     (old / "damaged").mkdir()
     kept, twin = (old / "damaged" / f"{'ab' * 32}-0011223{n}.zst" for n in range(2))
@@ -267,7 +281,7 @@ def test_a_root_that_is_the_old_one_or_does_not_last_is_refused(
     for same in (str(old), f"file://{old}", str(link)):
         with pytest.raises(InvalidRecordError, match="already"):
             relocate(used, same)
-    for nested in (str(old / "inside"), str(tmp_path)):
+    for nested in (str(old / "inside"), str(tmp_path), str(used.spool), str(used.spool / "x")):
         with pytest.raises(InvalidRecordError, match="is inside the other"):
             relocate(used, nested)
     with pytest.raises(InvalidRecordError, match="is not durable storage"):

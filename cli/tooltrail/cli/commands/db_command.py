@@ -94,14 +94,15 @@ def check(location: Location, as_json: bool) -> int:
 @store_options
 @json_option
 @click.argument("target")
-def backup(location: Location, as_json: bool, target: str) -> None:
+def backup(location: Location, as_json: bool, target: str) -> int:
     """Copy the database of an SQLite store to the file TARGET.
 
     Programs can record during the copy, which is a consistent snapshot. TARGET appears only when
     the copy is complete and synced to the disk. Only you can read the file. An existing file is
     never overwritten. To open the copy as a store, pass --artifacts.
 
-    Facts that wait in the journal are ingested first. The copy does not contain the artifacts, nor
+    Facts that wait in the journal are ingested first. If they cannot be, the copy lacks them, and
+    the exit code is 4. The copy does not contain the artifacts, nor
     output that waits in the spool. Copy the artifacts after the database, so that every artifact
     that the copy refers to exists. The database can have any schema revision.
 
@@ -115,11 +116,13 @@ def backup(location: Location, as_json: bool, target: str) -> None:
 
     if not target:
         raise click.UsageError("TARGET is empty; name a file")
+    lag = None
     is_file = isinstance(parse_target(location.database), SqliteTarget)
     if is_file and not Path(target).exists():  # else the backup is refused
         # Another revision is copied as it is.
         with suppress(SchemaMismatchError), location.open() as store:
             _ = store.reader  # ingests what waits
+            lag = store.lag
     with interruptible(between_steps=True) as check, share_bar("copying") as update:
 
         def report(done: int, of: int) -> None:
@@ -136,6 +139,7 @@ def backup(location: Location, as_json: bool, target: str) -> None:
         f"the copy does not contain the artifacts, which are in {made.artifacts}; "
         "pass --artifacts to open the copy as a store"
     )
+    return ExitCode.OK if lag is None else ExitCode.INCOMPLETE
 
 
 @command.command()

@@ -1,5 +1,6 @@
 """Converts stored values: compact types on SQLite, native types on PostgreSQL."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, cast
 from uuid import UUID
@@ -25,6 +26,14 @@ def moment_of(value: object) -> datetime:
     if isinstance(value, int):
         return EPOCH + timedelta(microseconds=value)
     return cast("datetime", value)
+
+
+def moment_or_epoch(value: object) -> datetime:
+    """Like `moment_of`; 1970 for a damaged value, so that it hides nothing else."""
+    with suppress(OverflowError):
+        if isinstance(moment := moment_of(value), datetime):
+            return moment
+    return EPOCH
 
 
 def uuid_from(value: object) -> UUID:

@@ -21,6 +21,7 @@ from uuid import UUID
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, artifact_path, copy_of, open_sink
 from tooltrail.artifacts.archive import DAMAGED
 from tooltrail.journal.clock import new_id
+from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.errors import (
     DamageError,
     InvalidRecordError,
@@ -188,9 +189,9 @@ def relocate(
         on_progress: see `Progress`.
 
     Raises:
-        InvalidRecordError: the new root is the old one, or one is inside the other. Or the new one
-            is not durable, belongs to another store, or holds artifacts of something else. Or the
-            old one does not have the mark of this store.
+        InvalidRecordError: the new root is the old one or the spool, or is inside one of them or
+            around it. Or the new one is not durable, belongs to another store, or holds artifacts
+            of something else. Or the old one does not have the mark of this store.
         UnavailableError: the store, a root or the journal cannot be used, or the new root returns
             other bytes than were written.
     """
@@ -293,7 +294,7 @@ def _objects(database: Database, old: ArtifactSink) -> Iterator[tuple[str, int |
     """Path, size and stored size of each object that moves.
 
     These are the artifacts of the store without the erased ones, which have no object, and the
-    damaged objects in the separate folder, whose size is unknown.
+    damaged objects in the separate folder, whose size is unknown. So is a size in a damaged row.
     """
     for stat in old.list(f"{DAMAGED}/"):
         yield stat.path, None, stat.stored_size
@@ -307,8 +308,10 @@ def _objects(database: Database, old: ArtifactSink) -> Iterator[tuple[str, int |
                 " ORDER BY key LIMIT ?",
                 (last, _PAGE_ROWS),
             )
-        for _, digest, size, stored_size in rows:
-            yield artifact_path(digest_from(digest)), size, stored_size
+        for _, digest, *numbers in rows:
+            if isinstance(digest, bytes):  # `verify` names the rows that are damaged
+                size, stored_size = (one if isinstance(one, int) else None for one in numbers)
+                yield artifact_path(digest_from(digest)), size, stored_size or 0
         if not rows:
             return
         last = rows[-1][0]
@@ -327,6 +330,8 @@ def _refuse_nested(old: str, new: str) -> None:
 
 def _open_new_root(store: "Store", old: str, url: str) -> ArtifactSink:
     _refuse_nested(old, url)
+    for folder in (store.spool, store.spool / JOURNAL_FOLDER):  # the spool has a journal inside
+        _refuse_nested(str(folder), url)
     sink = open_sink(url, create=True)
     if not (sink.capabilities.durable and sink.capabilities.cross_process):
         raise InvalidRecordError(f"{sink.url} is not durable storage")

@@ -57,9 +57,10 @@ _DAMAGED: Final = "the index of words is damaged; `tooltrail db index --rebuild`
 _BLOCKS: Final = "SELECT journal_key, n, block FROM search_words WHERE initial = ?"
 
 _BEHIND: Final = """
-SELECT journals.key, coalesce(search_cursors.n, 0), journals.next_index FROM journals
-LEFT JOIN search_cursors ON search_cursors.journal_key = journals.key
-WHERE journals.next_index > coalesce(search_cursors.n, 0) ORDER BY journals.key"""
+SELECT key, first, until FROM (SELECT journals.key, coalesce(search_cursors.n, 0) AS first,
+(SELECT max(n) + 1 FROM ledger_entries WHERE journal_key = journals.key) AS until
+FROM journals LEFT JOIN search_cursors ON search_cursors.journal_key = journals.key) AS behind
+WHERE until > first ORDER BY key"""
 
 
 class Behind(NamedTuple):

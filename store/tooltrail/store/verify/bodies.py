@@ -76,8 +76,8 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
             try:
                 checking.content(row)
             except (DamageError, TypeError, ValueError, OverflowError, MemoryError) as error:
-                reason = str(error) if isinstance(error, DamageError) else "its row is altered"
-                message = f"body {digest} (key {row['key']}) is damaged: {reason}"
+                altered = f"body {digest} (key {row['key']}) is damaged: its row is altered"
+                message = str(error) if isinstance(error, DamageError) else altered
                 checking.damage(f"body {digest}", "bodies", None, message)
         checking.totals.checked["bodies"] += len(rows)
         for digest in _without(checking, "tombstones", erased, "kind = 'body'"):
@@ -154,7 +154,7 @@ def _check_artifact(checking: Checking, archive: ArtifactArchive, row: Row) -> N
             message = f"{subject} is stored in {found:,} bytes, not {known['stored_size']:,}"
             checking.damage(subject, "artifacts", "stored_size", message)
     except (DamageError, InvalidRecordError, OSError) as error:
-        checking.damage(subject, "artifacts", None, f"{subject} is damaged: {error}")
+        checking.damage(subject, "artifacts", None, str(error))
     except UnavailableError as error:
         checking.incomplete(subject, "artifacts", None, f"{subject} cannot be read now: {error}")
 

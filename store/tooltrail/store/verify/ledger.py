@@ -58,7 +58,7 @@ def read_journals(checking: Checking) -> list[Journal]:
             gaps[journal] = gaps.get(journal, 0) + 1
             subject = f"damaged place {gaps[journal]} of journal {journal}"
             checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
-            message = f"{subject} was kept: {row['reason']}"
+            message = f"{subject}: {row['reason']}"
             checking.incomplete(subject, "rejected_facts", None, message)
     found = list[Journal]()
     for rows in checking.source.scan("journals", "key", 500):

@@ -32,6 +32,9 @@ _SAID_BY = ("content", "refusal", "audio")
 _PLACES = (*REASONING, "content", "refusal", "tool_calls")
 """The order in which the members of a message are read."""
 
+_UNSENT = MESSAGE | {"usage"}
+"""Members that extras must not set; importers keep the token counts of an answer in `usage`."""
+
 _MEDIA = frozenset({"image", "audio", "document"})
 
 
@@ -51,7 +54,7 @@ def _write_said(writing: Writing, step: Step) -> JsonObject | None:
     if message.role != "assistant":
         content = _Speech(writing, message, where).content(message.blocks)
         native: JsonObject = {"role": message.role, "content": content}
-        return writing.with_message_extras(native, message, where, MESSAGE)
+        return writing.with_message_extras(native, message, where, _UNSENT)
     blocks = [*step.blocks()]
     calls: list[JsonValue] = [
         _write_call(writing, message, block) for block in blocks if isinstance(block, Answered)
@@ -121,7 +124,7 @@ class _Speech:
         extras = self.message.origin.extras if self.message.origin else {}
         if self.writing.replays(self.message):
             extras = self._taken_back(extras)
-        return self.writing.beside(native, self.message, extras, self.where, MESSAGE)
+        return self.writing.beside(native, self.message, extras, self.where, _UNSENT)
 
     def _member(self, block: MessageBlock) -> str | None:
         """The member for a block; None if the block is left out."""

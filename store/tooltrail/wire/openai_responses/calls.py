@@ -45,6 +45,9 @@ _MEMBERS: Mapping[str, str] = {
 }
 """The types of items that are calls, and the member that holds the arguments."""
 
+HOSTED = _MEMBERS.keys() - BUILTINS.keys() - _KINDS.keys()
+"""The types of calls that the provider always runs itself. It refuses one without an id."""
+
 
 def type_of(item: JsonObject) -> str:
     """The type of an item; only messages may omit it."""

@@ -21,6 +21,7 @@ from tooltrail.records import (
 from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, text_in
+from tooltrail.wire.openai_responses.calls import HOSTED
 from tooltrail.wire.openai_responses.outputs import (
     NOT_TAKEN,
     OUTPUT_TYPES,
@@ -214,7 +215,8 @@ class _Turn:
 
     def _take_provided(self, block: ProviderBlock, about: JsonObject, *, is_part: bool) -> None:
         native = object_in(block.native)
-        if not (self.replays and native):
+        lacks_id = native.get("type") in HOSTED and not native.get("id")  # such as Codex keeps them
+        if not (self.replays and native) or lacks_id:
             self.about = None
             self.writing.dropped_block(block, self.where)
             return

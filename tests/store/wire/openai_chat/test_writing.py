@@ -275,3 +275,13 @@ def test_a_message_that_says_nothing_is_left_out(message: Message) -> None:
     export = written(message)
     assert told(export) == []
     assert kinds(export)[-1] == "message_empty"
+
+
+def test_the_token_counts_that_an_importer_keeps_are_not_sent() -> None:
+    origin = Origin(wire_format="openai", extras={"usage": {"output_tokens": 7}})
+    export = written(user(TEXT, origin=origin), said(TEXT, origin=origin))
+    assert told(export) == [
+        {"role": "user", "content": "ok"},
+        {"role": "assistant", "content": "ok"},
+    ]
+    assert kinds(export) == ["provider_data_dropped"] * 2

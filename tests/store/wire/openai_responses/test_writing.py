@@ -379,3 +379,17 @@ def test_texts_that_cannot_be_sent_are_replaced_everywhere() -> None:
     export = written(Message.of("user", bad), said, answered(result(TextBlock(text=bad), PNG)))
     assert "text_replaced" in kinds(export)
     assert json.dumps(export.request, ensure_ascii=False).encode()
+
+
+def test_a_call_that_the_provider_ran_is_left_out_without_its_id() -> None:
+    search: JsonObject = {"type": "web_search_call", "status": "completed"}
+    search["action"] = {"type": "search", "query": "x"}
+    whole = {**search, "id": "ws_1"}
+    said = Message(
+        role="assistant",
+        origin=OWN,
+        blocks=tuple(ProviderBlock(native=one) for one in (search, whole)),
+    )
+    export = written(said)
+    assert items_of(export) == [whole]
+    assert kinds(export) == ["provider_data_dropped"]
