@@ -8,7 +8,7 @@ from uuid import UUID
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.records.errors import DamageError, SchemaMismatchError, StoreNotFoundError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.values import moment_or_epoch, uuid_from
+from tooltrail.store.engines.values import moment_of, uuid_from
 
 FORMAT: Final = 1
 """Format of artifacts and ledger; a change that older programs cannot read gets the next number."""
@@ -78,4 +78,4 @@ def read_info(connection: Connection) -> StoreInfo:
             found=str(known),
             expected=str(FORMAT),
         )
-    return StoreInfo(uuid_from(store_id), known, root, moment_or_epoch(created_at))
+    return StoreInfo(uuid_from(store_id), known, root, moment_of(created_at))

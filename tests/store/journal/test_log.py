@@ -19,7 +19,6 @@ from tests.support.journals import (
     check_whole,
     entry,
     filled,
-    fork,
     label,
     labels,
     read_all,
@@ -30,6 +29,7 @@ from tests.support.journals import (
     write_at,
 )
 from tests.support.killing import end_of as exit_code_of
+from tests.support.killing import fork
 from tests.support.threads import at_once
 
 import tooltrail.journal

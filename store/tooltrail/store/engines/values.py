@@ -22,18 +22,11 @@ def digest_from(value: bytes) -> Digest:
 
 
 def moment_of(value: object) -> datetime:
-    """The time in a value of a driver."""
-    if isinstance(value, int):
-        return EPOCH + timedelta(microseconds=value)
-    return cast("datetime", value)
-
-
-def moment_or_epoch(value: object) -> datetime:
-    """Like `moment_of`; 1970 for a damaged value, so that it hides nothing else."""
+    """The time in a value of a driver; 1970 for a damaged value, so that it hides nothing else."""
     with suppress(OverflowError):
-        if isinstance(moment := moment_of(value), datetime):
-            return moment
-    return EPOCH
+        if isinstance(value, int):
+            return EPOCH + timedelta(microseconds=value)
+    return value if isinstance(value, datetime) else EPOCH
 
 
 def uuid_from(value: object) -> UUID:

@@ -15,7 +15,7 @@ from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.engines.values import digest_from, moment_or_epoch, uuid_from
+from tooltrail.store.engines.values import digest_from, moment_of, uuid_from
 from tooltrail.store.ingest.behind import find_cursor
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _rejected(connection: Connection) -> tuple[RejectedFact, ...]:
         (_LISTED,),
     )
     return tuple(
-        RejectedFact(_uuid(journal), n, _uuid(subject), reason, moment_or_epoch(at))
+        RejectedFact(_uuid(journal), n, _uuid(subject), reason, moment_of(at))
         for journal, n, subject, reason, at in rows
     )
 
@@ -187,7 +187,7 @@ def _pending(connection: Connection) -> tuple[PendingArtifact, ...]:
         (_LISTED,),
     )
     return tuple(
-        PendingArtifact(digest_from(digest), role, size, host, spool, reason, moment_or_epoch(at))
+        PendingArtifact(digest_from(digest), role, size, host, spool, reason, moment_of(at))
         for digest, role, size, host, spool, reason, at in rows
     )
 
@@ -197,7 +197,7 @@ def _journals(connection: Connection) -> tuple[JournalState, ...]:
         "SELECT id, host, spool, branch_of, entry_count, ingested_at FROM journals ORDER BY key"
     )
     return tuple(
-        JournalState(uuid_from(one), host, spool, _uuid(branch_of), count, moment_or_epoch(at))
+        JournalState(uuid_from(one), host, spool, _uuid(branch_of), count, moment_of(at))
         for one, host, spool, branch_of, count, at in rows
     )
 

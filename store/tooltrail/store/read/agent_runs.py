@@ -27,7 +27,7 @@ from tooltrail.records import (
     read_leg_fact,
 )
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.values import digest_from, moment_or_epoch, uuid_from
+from tooltrail.store.engines.values import digest_from, moment_of, uuid_from
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.read.rows import Row, Sql, fetch, where
@@ -150,11 +150,7 @@ def agent_versions(
         bodies = load_bodies(connection, (digest for digest, _ in found))
         return [
             AgentVersionView(
-                digest,
-                agent_id,
-                version,
-                bodies[digest].read().decode(),
-                moment_or_epoch(created_at),
+                digest, agent_id, version, bodies[digest].read().decode(), moment_of(created_at)
             )
             for digest, (_, agent_id, version, created_at) in found
         ]
@@ -193,7 +189,7 @@ def _leg_views(connection: Connection, legs: Sequence[Row]) -> list[LegView]:
     return [
         LegView(
             uuid_from(session),
-            moment_or_epoch(started_at),
+            moment_of(started_at),
             _fact(bodies, started, LegStarted),
             None if ended is None else _fact(bodies, ended, LegEnded),
             attempts[key],

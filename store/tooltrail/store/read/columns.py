@@ -8,13 +8,13 @@ A test compares `COLUMNS` with the tables, which `docs/tables.md` describes.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from tooltrail.records.digests import EMPTY
-from tooltrail.store.engines.values import EPOCH, digest_from, moment_of
+from tooltrail.store.engines.values import EPOCH, digest_from
 
 View = TypeVar("View")
 
@@ -131,7 +131,7 @@ class Columns:
 def _converted(kind: str, value: object) -> object:
     """Convert a driver value to the type of its kind; `TypeError` for a value of another kind."""
     if kind == "time" and isinstance(value, int):
-        return moment_of(value)
+        return EPOCH + timedelta(microseconds=value)
     if kind == "time" and isinstance(value, datetime):
         return value.astimezone(UTC)
     if kind == "id" and isinstance(value, bytes):
