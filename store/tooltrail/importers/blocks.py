@@ -32,7 +32,7 @@ def parts_of(content: Any) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if isinstance(content, tuple) and not isinstance(content, Call):
-        contents: tuple[Any, ...] = content
+        contents: Any = content
         return [part for one in contents for part in parts_of(one or None)]
     return [content] if isinstance(content, dict | Call) else list_of(content)
 
