@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from tooltrail.importers.events import Call
 from tooltrail.importers.values import (
@@ -32,7 +32,7 @@ def parts_of(content: Any) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if isinstance(content, tuple) and not isinstance(content, Call):
-        contents = cast("tuple[Any, ...]", content)
+        contents: tuple[Any, ...] = content
         return [part for one in contents for part in parts_of(one or None)]
     return [content] if isinstance(content, dict | Call) else list_of(content)
 
