@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from tooltrail.importers.events import Call
 from tooltrail.importers.values import (
@@ -31,10 +31,12 @@ def parts_of(content: Any) -> list[Any]:
     """The parts of a content: a text, a part, a call, a list of parts, or a tuple of contents."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    if isinstance(content, tuple) and not isinstance(content, Call):
-        contents: tuple[Any, ...] = content
+    if isinstance(content, dict | Call):
+        return [content]
+    if isinstance(content, tuple):
+        contents = cast("Iterable[Any]", content)
         return [part for one in contents for part in parts_of(one or None)]
-    return [content] if isinstance(content, dict | Call) else list_of(content)
+    return list_of(content)
 
 
 def text_of(content: Any) -> str | None:
