@@ -31,8 +31,8 @@ def moment_of(value: object) -> datetime:
 def moment_or_epoch(value: object) -> datetime:
     """Like `moment_of`; 1970 for a damaged value, so that it hides nothing else."""
     with suppress(OverflowError):
-        if isinstance(moment := moment_of(value), datetime):
-            return moment
+        if isinstance(value, int | datetime):
+            return moment_of(value)
     return EPOCH
 
 
