@@ -114,9 +114,21 @@ def _json_of(value: Fact | Shown, more: Members) -> bytes:
     try:
         members = _write(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidRecordError(f"{type(value).__name__} cannot be recorded: {error}") from error
+        name = next(filter(partial(_is_faulty, value), type(value).member_types), "value")
+        raise InvalidRecordError(f"{name} cannot be recorded: {error}") from error
     members.update(more)
     return encode_simple(members)
+
+
+def _is_faulty(value: Fact | Shown, name: str) -> bool:
+    """Whether a member has a value that cannot be written."""
+    member = getattr(value, name)
+    try:
+        if member is not None:
+            _SHAPES[type(value)][name][1](member)
+    except (TypeError, ValueError, OverflowError):
+        return True
+    return False
 
 
 def _write(value: object) -> Members:
