@@ -6,10 +6,12 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.importers.sources import claude_call, claude_result, write_lines
 from tests.support.cli import Cli
 from tests.support.waiting import until
 
+from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.importers import FORMATS
 
 BASH = {"stdout": "out\n", "stderr": "", "interrupted": False}
@@ -174,6 +176,24 @@ def test_a_path_that_cannot_be_imported_costs_only_itself(cli: Cli) -> None:
     ended = cli.run("import", "missing.jsonl", str(path))
     assert ended.code == 3
     assert ended.message.startswith("tooltrail: no file missing.jsonl\n6 new facts recorded")
+
+
+def test_a_file_of_a_folder_that_cannot_be_read_costs_only_itself(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked, _ = (session_file(cli.folder / "in", name=name) for name in ("a.jsonl", "b.jsonl"))
+    plain: Any = Path.open
+
+    def open_unlocked(path: Path, *arguments: Any, **more: Any) -> Any:
+        if path == locked:
+            raise PermissionError(13, "Permission denied")
+        return plain(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "open", open_unlocked)
+    ended = cli.run("import", str(cli.folder / "in"))
+    assert ended.code == ExitCode.UNAVAILABLE
+    assert f"{locked} cannot be read: Permission denied\n" in ended.message
+    assert len(cli.ok("log", "--json").records) == 2
 
 
 def test_credentials_are_replaced_unless_they_are_wanted(cli: Cli) -> None:
