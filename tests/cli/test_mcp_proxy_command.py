@@ -232,7 +232,7 @@ def test_a_secret_is_in_the_traffic_and_not_in_the_record(
 
 
 def test_only_the_answers_to_a_request_for_tools_offer_tools(cli: Cli) -> None:
-    requests = (
+    requests: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
         ("tools/list", {}, {"tools": [{"name": "a"}], "nextCursor": "x"}),
         ("agents/list", {}, {"tools": [{"name": "of an agent"}]}),
         ("tools/list", {"cursor": "x"}, {"tools": [{"name": "b"}]}),
