@@ -231,6 +231,21 @@ def test_a_secret_is_in_the_traffic_and_not_in_the_record(
     assert ("github-token" in cli.ok("show").text) != bool(options)
 
 
+def test_only_the_answers_to_a_request_for_tools_offer_tools(cli: Cli) -> None:
+    requests: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+        ("tools/list", {}, {"tools": [{"name": "a"}], "nextCursor": "x"}),
+        ("agents/list", {}, {"tools": [{"name": "of an agent"}]}),
+        ("tools/list", {"cursor": "x"}, {"tools": [{"name": "b"}]}),
+    )
+    stdin = b"".join(
+        line(id=n, method=method, params={**params, "arguments": {"say": [said]}})
+        for n, (method, params, result) in enumerate(requests)
+        for said in ({"jsonrpc": "2.0", "id": n, "result": result},)
+    )
+    assert proxied(cli, stdin).code == 0
+    assert {one["name"] for one in cli.ok("tools", "ls", "--json").records} == {"a", "b"}
+
+
 def test_traffic_goes_on_if_nothing_can_be_recorded(cli: Cli, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.touch()

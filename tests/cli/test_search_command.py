@@ -272,6 +272,20 @@ def test_a_damaged_index_is_damage_with_a_way_out(recorded: Cli, damage: str) ->
     assert recorded.ok("search", "E0433").lines
 
 
+def test_an_index_that_cannot_be_filled_hides_no_hit(recorded: Cli) -> None:
+    with recorded.open() as store, store.open_session() as session:
+        for _ in range(64):
+            say(session, "user", "a late needle")
+    with sqlite3.connect(recorded.database) as raw:
+        raw.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON search_cursors BEGIN"
+            " SELECT RAISE(ABORT, 'no room'); END"
+        )
+    assert len(recorded.ok("search", "late", "-n", "0", "--json").records) == 64
+    (state,) = recorded.ok("db", "index", "--json").records
+    assert (state["entry_count"], state["waiting_count"] >= 64) == (0, True)
+
+
 def test_a_damaged_row_of_a_journal_hides_no_hit(recorded: Cli) -> None:
     found = recorded.ok("search", "E0433").lines
     with sqlite3.connect(recorded.database) as raw:

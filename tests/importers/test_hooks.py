@@ -160,6 +160,11 @@ def test_every_call_of_a_batch_is_recorded_once(tmp_path: Path) -> None:
         assert messages_in(reader) == []
 
 
+def test_a_start_that_was_logged_after_its_end_begins_no_other_call(tmp_path: Path) -> None:
+    call = call_of(tmp_path, tool("PostToolUse", "t1", tool_response="x"), tool("PreToolUse", "t1"))
+    assert call.summary.state == "success"
+
+
 def test_a_sub_agent_is_a_session_of_its_own(tmp_path: Path) -> None:
     of_agent = {"agent_id": "a1", "agent_type": "Explore"}
     log(

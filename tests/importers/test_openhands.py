@@ -78,7 +78,9 @@ def test_a_command_has_its_output_and_no_receipt(tmp_path: Path) -> None:
 
 
 def test_an_edit_has_what_the_tool_returned_beside_the_text(tmp_path: Path) -> None:
-    history = observed("edit", "edited", extras={"path": "a", "diff": "+x"})
+    none = {"tool_call_id": None}
+    returned = {"path": "a", "diff": "+x"}
+    history = observed("edit", "edited", extras=returned, tool_call_metadata=none)
     call = only_call(tmp_path, [{"history": history}])
     assert output_of(tmp_path, call, "structured") == b'{"diff":"+x","path":"a"}'
     assert receipt_of(call) == "edited"

@@ -340,6 +340,18 @@ def test_calls_of_one_id_are_as_many_as_their_spans(tmp_path: Path) -> None:
         assert len(calls_in(reader)) == 2
 
 
+def test_a_span_without_an_id_belongs_to_the_call_that_asked_for_it(tmp_path: Path) -> None:
+    spans: list[dict[str, Any]] = []
+    for n in (1, 5):  # ids of calls repeat in each turn
+        asked = {**ASKED, "arguments": {"n": n}}
+        said = [{"role": "assistant", "parts": [{"type": "text", "content": f"turn {n}"}, asked]}]
+        chat = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(said)}
+        ran = {**TOOL, "gen_ai.tool.call.id": "", "gen_ai.tool.call.arguments": {"n": n}}
+        spans += [span(f"m{n}", (n, n + 1), chat), span(f"t{n}", (n + 2, n + 3), ran)]
+    imported = import_one(tmp_path, write_document(tmp_path / "a.json", export(*spans)))
+    assert (imported.counts["calls"], imported.counts["unpaired_calls"]) == (2, 0)
+
+
 def test_a_tool_without_a_name_has_that_of_its_span(tmp_path: Path) -> None:
     genai = {"gen_ai.operation.name": "execute_tool"}
     inference = {"openinference.span.kind": "TOOL"}

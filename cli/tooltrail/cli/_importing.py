@@ -78,7 +78,7 @@ def import_with_bar(
 def _files(
     paths: Sequence[Path], is_wanted: Callable[[Path, os.stat_result], bool]
 ) -> Iterator[Path]:
-    """The files to import. One that is gone is among them: its import says why."""
+    """The files to import. A file that is gone is included: its import reports that."""
     for path in paths or usual_folders(os.environ, Path.home()):
         for file in session_files(path):
             with suppress(OSError):

@@ -154,7 +154,7 @@ class McpRecorder:
         self._opened: Session | None = None
         self._entries: list[Entry] = []
         self._running: dict[str, _RunningCall] = {}
-        self._continues = False  # whether the next list of tools continues the list before
+        self._lists: dict[str, bool] = {}  # by request, whether it continues the list before
         self._tools: tuple[ToolDefinition, ...] = ()
         self._offered: tuple[ToolDefinition, ...] | None = None
 
@@ -256,15 +256,15 @@ class McpRecorder:
                 words = str(params.get("reason") or "the client cancelled the call")
                 self._end(call, copied, _failure(call, ErrorKind.CANCELLED, words))
         elif method == "tools/list":
-            self._continues = params.get("cursor") is not None
+            self._lists[key] = params.get("cursor") is not None
         elif method == "tools/call" and message.get("id") is not None:
             self._running[key] = self._start(message, original, copied)
 
     def _add_response(self, message: JsonObject, key: str, copied: Copied) -> None:
-        call = self._running.pop(key, None)
+        continues, call = self._lists.pop(key, None), self._running.pop(key, None)
+        if continues is not None and "result" in message:
+            self._offer(message, continues=continues)
         if call is None:
-            if isinstance(object_in(message.get("result")).get("tools"), list):
-                self._offer(message)
             return
         try:
             self._end(call, copied, *_output_of(call, message, copied.sender))
@@ -326,11 +326,11 @@ class McpRecorder:
     def _append(self, entry: Entry, **members: Any) -> None:
         self._entries.append(entry._replace(fact=entry.fact.replaced(**members)))
 
-    def _offer(self, message: JsonObject) -> None:
+    def _offer(self, message: JsonObject, *, continues: bool) -> None:
         """Record the tools of a list, unless they are the same as before."""
         named = {"namespace": self._server_name}
         tools = tuple(tool.model_copy(update=named) for tool in read_tools(message))
-        self._tools = (*self._tools, *tools) if self._continues else tools
+        self._tools = (*self._tools, *tools) if continues else tools
         is_last = object_in(message.get("result")).get("nextCursor") is None
         if is_last and self._tools != self._offered:
             self._session().offer_tools(self._tools)

@@ -75,8 +75,9 @@ def print_table(
         rows: the cells of each row.
         right: the columns that are aligned to the right.
         colours: see `Colours`.
-        spare: the columns to leave out, in this order, until each cell has `least` characters.
-        least: see `spare`.
+        spare: the columns to leave out, in this order, as long as the table does not fit even if
+            each cell is cut to `least` characters.
+        least: the characters of a cell for which spare columns make room.
     """
     table = [
         header,

@@ -38,7 +38,7 @@ class Session(NamedTuple):
 class Call(NamedTuple):
     """A tool call: a block of the message that asks for it, or an event.
 
-    An event of a call that waits for its result already adds nothing.
+    An event adds nothing if its call is recorded already and has no result yet.
 
     Attributes:
         call_id: the provider's id of the call; it may repeat. Of a call in a message that has none,

@@ -39,7 +39,7 @@ class Reader(FileReader):
 
     Attributes:
         begun: the calls that transcripts have, each by its session and its id.
-        ended: the calls whose results transcripts have.
+        ended: the calls whose results transcripts or events have.
     """
 
     def __init__(self, path: Path, agent: str) -> None:
@@ -65,7 +65,8 @@ class Reader(FileReader):
         event, at = object_of(line.value, "event"), object_of(line.value).get("at")
         session, kind = self._session_of(event), str(event.get("hook_event_name"))
         if kind == "PreToolUse":
-            if (session, str(event.get("tool_use_id"))) not in self.begun:
+            name = (session, str(event.get("tool_use_id")))
+            if name not in self.begun and name not in self.ended:
                 yield _call(session, event, at)
         elif kind in _ENDS:
             yield from self._end(session, kind, event, at)

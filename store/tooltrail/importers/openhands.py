@@ -105,7 +105,7 @@ class Reader(FileReader):
 
     def _observed(self, name: str, event: Json) -> events.Event:
         last = self._calls.get(str(event.get("cause"))) if "id" in event else self._last_call
-        call_id = object_of(event, "tool_call_metadata").get("tool_call_id", last)
+        call_id = object_of(event, "tool_call_metadata").get("tool_call_id") or last
         if isinstance(call_id, str):
             return _result(self._session, call_id, event)
         return self._message(name, event, "user", event.get("content"))

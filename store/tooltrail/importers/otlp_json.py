@@ -113,8 +113,8 @@ class Reader(FileReader):
         asked, what = self._asked[session], (tool, parsed(given))
         same = (one for one, asked_for in asked.items() if asked_for == what)
         call_id = str(span["call_id"] or next(same, span["id"]))
-        asked.pop(call_id, None)
-        self._ran.add((session, call_id))
+        if asked.pop(call_id, None) is None:
+            self._ran.add((session, call_id))
         yield events.Call(call_id, tool, given, at=began, session=session)
         output, extras = events.output_of(span["result"]), span["extras"]
         failure, message = events.FAILED if span["has_failed"] else None, span["failure"]
@@ -142,7 +142,9 @@ class Reader(FileReader):
             calls = [one for one in asked if isinstance(one, events.Call)]
             for position, one in enumerate(calls):
                 call_id = str(one.call_id or f"{name}/{position}")
-                if (session, call_id) not in self._ran:
+                if (session, call_id) in self._ran:
+                    self._ran.remove((session, call_id))
+                else:
                     self._asked[session][call_id] = (one.tool_name, parsed(one.arguments))
             yield event
         if is_chat and input_count == len(said):

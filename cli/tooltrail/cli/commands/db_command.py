@@ -101,10 +101,10 @@ def backup(location: Location, as_json: bool, target: str) -> int:
     the copy is complete and synced to the disk. Only you can read the file. An existing file is
     never overwritten. To open the copy as a store, pass --artifacts.
 
-    Facts that wait in the journal are ingested first. If they cannot be, the copy lacks them, and
-    the exit code is 4. The copy does not contain the artifacts, nor
-    output that waits in the spool. Copy the artifacts after the database, so that every artifact
-    that the copy refers to exists. The database can have any schema revision.
+    Facts that wait in the journal are ingested first. If that fails, the copy lacks these facts,
+    and the exit code is 4. The copy does not contain the artifacts, nor output that waits in the
+    spool. Copy the artifacts after the database, so that every artifact that the copy refers to
+    exists. The database can have any schema revision.
 
     For a store on a PostgreSQL server, use pg_dump.
     """

@@ -294,7 +294,8 @@ def _objects(database: Database, old: ArtifactSink) -> Iterator[tuple[str, int |
     """Path, size and stored size of each object that moves.
 
     These are the artifacts of the store without the erased ones, which have no object, and the
-    damaged objects in the separate folder, whose size is unknown. So is a size in a damaged row.
+    damaged objects in the separate folder, whose size is unknown. A size in a damaged row is
+    unknown, too.
     """
     for stat in old.list(f"{DAMAGED}/"):
         yield stat.path, None, stat.stored_size
@@ -330,7 +331,7 @@ def _refuse_nested(old: str, new: str) -> None:
 
 def _open_new_root(store: "Store", old: str, url: str) -> ArtifactSink:
     _refuse_nested(old, url)
-    for folder in (store.spool, store.spool / JOURNAL_FOLDER):  # the spool has a journal inside
+    for folder in (store.spool, store.spool / JOURNAL_FOLDER):  # the spool is around its journal
         _refuse_nested(str(folder), url)
     sink = open_sink(url, create=True)
     if not (sink.capabilities.durable and sink.capabilities.cross_process):
