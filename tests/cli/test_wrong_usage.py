@@ -94,6 +94,7 @@ WRONG = {
     "db backup ''": "TARGET is empty; name a file",
     "search": "say what to find",
     "search a --literal b": "say what to find",
+    "search --no-such": "tooltrail search -- --no-such",
     "search a -i": "-i belongs to",
     "redact": "Missing option '--scan'",
 }

@@ -110,3 +110,11 @@ def test_a_secret_inside_a_secret_is_replaced_once() -> None:
     text = f"Authorization: Bearer {'a' * 20}.{ALL['jwt'][1]} x".encode()
     expected = b"Authorization: Bearer [REDACTED:authorization-header] x"
     assert redact(text, default_rules()).data == expected
+
+
+def test_what_follows_a_complete_key_by_a_line_is_not_held_back() -> None:
+    _, key, _ = ALL["private-key"]
+    redactor = StreamRedactor(default_rules())
+    line = b"a line of output, as a program prints it, with more than sixty-four bytes\n"
+    sent = redactor.feed(f"{key}\n".encode()) + redactor.feed(line)
+    assert sent == b"[REDACTED:private-key]\n" + line

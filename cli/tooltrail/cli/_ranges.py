@@ -40,7 +40,7 @@ def range_type(lowest: int, *, is_inclusive: bool) -> Parsed:
 
 def _line_count(text: str) -> int:
     """The number of lines. `+N` means "from line N" in tail(1)."""
-    if not text.isdecimal():
+    if not re.fullmatch("[0-9]{1,4000}", text):
         raise ValueError(f"{text!r} is not a line count; see cat --lines for a range")
     return int(text)
 

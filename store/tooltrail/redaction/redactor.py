@@ -11,6 +11,9 @@ from tooltrail.records.facts import RedactionFact
 from tooltrail.redaction.credentials import Rule
 from tooltrail.redaction.rules import RuleSet
 
+_END_BYTES: Final = 64
+"""Bytes that decide how a match of several lines ends: the last line of a private key."""
+
 _STRING: Final = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 """A string in JSON; the group is without its quotes."""
 
@@ -150,8 +153,8 @@ class StreamRedactor:
         for rule, marker in self._rules.marked(data):
             if marker < self._sent:
                 continue
-            if is_last or _is_decided(rule, data, marker):
-                match = _match_at(rule, data, marker)
+            match = _match_at(rule, data, marker)
+            if is_last or _is_decided(rule, data, marker, match):
                 found += [_span_of(rule, match)] if match else []
             else:
                 until = min(until, max(0, marker - max(rule.distances)))
@@ -173,8 +176,10 @@ class StreamRedactor:
         return max(end, data.rfind(b"\n") + 1) if self._rules.is_marked_by_line else end
 
 
-def _is_decided(rule: Rule, data: bytes, marker: int) -> bool:
+def _is_decided(rule: Rule, data: bytes, marker: int, match: re.Match[bytes] | None) -> bool:
     """Whether no more bytes can complete or lengthen a match with a marker."""
+    if match is not None:
+        return match.end() + (_END_BYTES if rule.is_multiline else 1) <= len(data)
     has_all = len(data) - marker > rule.most
     return has_all or (not rule.is_multiline and data.find(b"\n", marker) >= 0)
 

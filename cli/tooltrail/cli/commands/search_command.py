@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -15,7 +15,25 @@ if TYPE_CHECKING:
     from tooltrail.store import InvocationFilter
 
 
-@click.command("search")
+class _SearchCommand(click.Command):
+    """Explains how to search for a text that begins with a dash."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; an unknown option may be a text."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            _refuse_option(error)
+
+
+def _refuse_option(error: click.NoSuchOption) -> NoReturn:
+    message = (
+        f"{error.format_message()} To search for this text: tooltrail search -- {error.option_name}"
+    )
+    raise click.UsageError(message, error.ctx) from error
+
+
+@click.command("search", cls=_SearchCommand)
 @store_options
 @click.argument("texts", metavar="[TEXT]...", nargs=-1)
 @click.option("--regex", metavar="RE", help="Find lines that match this regular expression.")
