@@ -132,6 +132,8 @@ def _media(writing: Writing, message: Message, block: MediaBlock, where: str) ->
         writing.note("block_described", where, f"{block.kind} of type {block.media_type}")
     if member == "document":
         native["name"] = block.name or _UNNAMED
+        if not block.name:
+            writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
     writing.note_media(block, where, "uri", *["name"] * (member == "image"))
     return {member: writing.beside(native, message, block.extras, where)}
 

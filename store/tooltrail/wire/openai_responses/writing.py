@@ -215,7 +215,8 @@ class _Turn:
 
     def _take_provided(self, block: ProviderBlock, about: JsonObject, *, is_part: bool) -> None:
         native = object_in(block.native)
-        lacks_id = native.get("type") in HOSTED and not native.get("id")  # such as Codex keeps them
+        is_hosted = text_in(native.get("type")) in HOSTED
+        lacks_id = is_hosted and not native.get("id")  # such as Codex keeps them
         if not (self.replays and native) or lacks_id:
             self.about = None
             self.writing.dropped_block(block, self.where)
