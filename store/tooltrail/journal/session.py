@@ -156,15 +156,12 @@ class Session:
             begun.append(invocation)
             return entries, invocation
 
-        def end(failure: CompleteOutput) -> tuple[list[Entry], object]:
-            return begun[0].end_facts(failure) if begun else ([], None)
-
         try:
             return await self._append_async(start)
         except asyncio.CancelledError as error:
             # The start is on its way, and the caller never gets the invocation.
             output = CompleteOutput.failure(call.tool_name, error_of_exception(error))
-            self.recorder.append_async(partial(end, output))
+            self.recorder.append_async(lambda: begun[0].end_facts(output) if begun else ([], None))
             raise
 
     def record(self, ended: EndedCall) -> Finished:
