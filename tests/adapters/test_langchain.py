@@ -257,3 +257,21 @@ def test_a_spool_that_cannot_be_written_does_not_stop_the_tool(
         "Error in RecordingHandler.on_tool_start callback",
         "Error in RecordingHandler.on_tool_end callback",
     ]
+
+
+def test_a_call_whose_start_could_not_be_written_has_an_unknown_duration(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+
+    @tool
+    def repair() -> str:
+        """Make the spool writable."""
+        blocked.unlink()
+        return "done"
+
+    with open_store(tmp_path / "trail.db", spool=blocked / "spool") as store:
+        session = store.join_session("any")
+        repair.invoke(call("repair", "a"), {"callbacks": [RecordingHandler(session)]})
+        (one,) = recorded(store, session).values()
+    assert receipts({"a": one}) == {"a": "done"}
+    assert one.summary.duration_ms is None

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.importers.sources import (
@@ -15,9 +14,8 @@ from tests.importers.sources import (
     write_lines,
 )
 
-from tooltrail.importers import Importer, codex, usual_folders
+from tooltrail.importers import codex, usual_folders
 from tooltrail.importers.events import Event, Line
-from tooltrail.records.errors import UnavailableError
 
 LINES = [claude_call(1, "t", "Bash", {"command": "make"}), claude_result(2, "t", "built")]
 
@@ -41,22 +39,6 @@ def test_the_usual_folder_of_an_agent_can_be_moved(
     assert usual_folders({}, tmp_path) == [expected]
     assert usual_folders({}, tmp_path / "elsewhere") == []
     assert usual_folders({variable: str(tmp_path / base)}, tmp_path / "elsewhere") == [expected]
-
-
-def test_a_file_that_cannot_be_read_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    locked = write_lines(tmp_path / "a.jsonl", LINES)
-    plain: Any = Path.open
-
-    def open_unlocked(path: Path, *arguments: Any, **more: Any) -> Any:
-        if path == locked:
-            raise PermissionError(13, "Permission denied")
-        return plain(path, *arguments, **more)
-
-    monkeypatch.setattr(Path, "open", open_unlocked)
-    with pytest.raises(UnavailableError, match=r"a\.jsonl cannot be read: Permission denied"):
-        Importer(tmp_path / "tooltrail.db-spool", None).import_file(locked)
 
 
 @pytest.mark.parametrize("error", [TypeError, RecursionError])

@@ -52,15 +52,22 @@ def import_with_bar(
     importer = Importer(spool, rules, is_dry_run=is_dry_run)
     imported: list[Imported] = []
     failures: list[TooltrailError] = []
-    read = 0
+    done = read = 0
+
+    def looked_at() -> Iterator[Path]:
+        nonlocal done
+        for file in files:
+            yield file
+            done += 1
+
     with progress_bar("importing", len(files)) as update:
 
         def on_progress(size: int) -> None:
             nonlocal read
             read += size
-            update(len(imported), read)
+            update(done, read)
 
-        for one in _import_each(importer, files, paths, format_name, on_progress):
+        for one in _import_each(importer, looked_at(), paths, format_name, on_progress):
             if isinstance(one, Imported):
                 imported.append(one)
             else:

@@ -19,7 +19,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from tooltrail.adapters._shared import Inputs, json_of, output_of
 from tooltrail.records import CompleteOutput, ToolCall, error_of_exception
-from tooltrail.store import Invocation, Session
+from tooltrail.store import EndedCall, Invocation, Session
 from tooltrail.wire import complete_output_of, wire_format
 
 _FORMAT = "openai"
@@ -98,9 +98,11 @@ class RecordingHandler(BaseCallbackHandler):
     def _end(
         self, running: ToolCall | Invocation, output: CompleteOutput, seen: str | None = None
     ) -> None:
-        """Record the end of a call, and its start if that is not recorded."""
-        begun = running if isinstance(running, Invocation) else self._session.start(running)
-        begun.finish(output, seen=seen)
+        """Record the end of a call; a call without a recorded start is recorded now."""
+        if isinstance(running, Invocation):
+            running.finish(output, seen=seen)
+        else:
+            self._session.record(EndedCall(running, output, seen=seen))
 
     def _is_recorded(self, message: BaseMessage) -> bool:
         """Whether the message is an answer of the model, or the receipt of a recorded call."""

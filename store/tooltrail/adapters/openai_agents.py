@@ -24,7 +24,7 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from tooltrail.adapters._shared import Inputs, json_of, logged_errors, output_of
 from tooltrail.records import CompleteOutput, Message, ToolCall
-from tooltrail.store import Invocation, Session, record_response
+from tooltrail.store import EndedCall, Invocation, Session, record_response
 from tooltrail.wire import complete_output_of, wire_format
 
 _FORMAT = "openai-responses"
@@ -90,13 +90,15 @@ class RecordingHooks(RunHooks[Any]):
     async def on_tool_end(
         self, context: _Context, agent: Agent[Any], tool: Tool, result: object
     ) -> None:
-        """Record the result of a tool, and the start of its call if that is not recorded."""
+        """Record the result of a tool; a call without a recorded start is recorded now."""
         with logged_errors(f"a result of {tool.name}"):
             running = self._running.pop((context, tool.name), None) or self._call_of(context, tool)
             call = running.call if isinstance(running, Invocation) else running
             output, seen = _surfaces(context, tool, call.tool_name, result)
-            begun = running if isinstance(running, Invocation) else await self._session.astart(call)
-            await begun.afinish(output, seen=seen)
+            if isinstance(running, Invocation):
+                await running.afinish(output, seen=seen)
+            else:
+                await self._session.arecord(EndedCall(call, output, seen=seen))
             self._answered |= {call.call_id} - {None}
 
     def _call_of(self, context: _Context, tool: Tool) -> ToolCall:

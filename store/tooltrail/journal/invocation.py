@@ -289,7 +289,7 @@ class Invocation:
     def end_facts(
         self, output: CompleteOutput, seen: str | None = None
     ) -> tuple[list[Entry], Finished]:
-        """Like `finish`, for a caller that appends the facts."""
+        """The facts that `finish` appends; raises its errors about the output."""
         # If the clock was set back, the end must still not be before the start.
         at = max(now(), self.started_at)
         duration_ms = (time.monotonic_ns() - self._begun_ns) // _NS_PER_MS

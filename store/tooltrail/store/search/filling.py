@@ -83,7 +83,7 @@ def fill_index(
     open_archive: OpenArchive,
     *,
     least: int = 1,
-    on_progress: Callable[[int, int], object] = max,
+    on_progress: Callable[[int, int], object] | None = None,
 ) -> None:
     """Add the entries that the index does not have, if at least `least` wait in a journal.
 
@@ -102,11 +102,14 @@ def fill_index(
             if not _add_batch(database, open_archive, batch):
                 break
             done += batch.end - batch.first
-            on_progress(done, total)
+            if on_progress is not None:
+                on_progress(done, total)
 
 
 def rebuild_index(
-    database: Database, open_archive: OpenArchive, on_progress: Callable[[int, int], object] = max
+    database: Database,
+    open_archive: OpenArchive,
+    on_progress: Callable[[int, int], object] | None = None,
 ) -> None:
     """Make the index again from all records; raises like `fill_index`."""
     with database.write() as connection:
