@@ -14,7 +14,7 @@ TEST_FLAGS ?=
 SUBJECTS ?=
 # Three on two processors, since they wait for servers and for commands.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
-.PHONY: demo test check lint mypy basedpyright coverage bench docs man build clean help
+.PHONY: demo test check lint mypy basedpyright collect coverage bench docs man build clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -57,7 +57,12 @@ lint: $(STAMP)
 mypy basedpyright: $(STAMP)
 	$(BIN)/$@
 
-test: check
+# Each test process would compile all tests, if they began in a clean folder at the same time.
+collect: $(STAMP)
+	@listed=$$($(BIN)/python -m pytest --collect-only --quiet) || { echo "$$listed"; exit 1; }
+
+test: $(STAMP)
+	@$(MAKE) --no-print-directory --jobs=2 lint mypy basedpyright collect
 	$(PYTEST) $(TEST_FLAGS)
 
 coverage: $(STAMP)
