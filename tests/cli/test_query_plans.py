@@ -53,6 +53,8 @@ FILTERS = (
     ("--where", "tool = Bash and exit_status != 0"),
     ("--where", 'arguments.command ~ "make" and not result.exit_status = 1'),
     ("--where", "cut > 3 or error is not null", "--tool", "Bash"),
+    ("--sort", "cut"),
+    ("--sort", "cut", "--session", "@last"),
 )
 
 Asked = tuple[str, Sequence[Any]]

@@ -271,6 +271,18 @@ def test_a_receipt_that_came_later_is_compared_with_its_fact(tmp_path: Path) -> 
             store.reader.invocation(call.id)
 
 
+def test_a_receipt_that_came_later_says_how_much_was_cut(tmp_path: Path) -> None:
+    log(tmp_path, tool("PostToolUse", "t1", tool_response={**SHELL, "stdout": "line\n" * 100}))
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        assert reader.ranked_invocations("cut") == []
+    import_one(tmp_path, transcript(tmp_path, CALL, RESULT))
+    with opened(tmp_path) as reader:
+        ((call, cut),) = reader.ranked_invocations("cut")
+        assert cut == (call.output_size or 0) - len("out\nerr") > 400
+    assert_intact(tmp_path)
+
+
 @pytest.mark.parametrize("is_gone", [True, False])
 def test_a_spilled_output_is_complete_or_counted_as_lost(tmp_path: Path, is_gone: bool) -> None:
     whole = b"line\n" * 9_000

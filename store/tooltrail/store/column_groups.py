@@ -41,5 +41,13 @@ LATER_RECEIPT: Final = (
 )
 """Columns of `surfaces` that a later `call.ended` fills, if the first one had no receipt."""
 
-OUTCOME: Final = ("output", "canonical", "receipt", "renderer", "renderer_version", "shown")
+OUTCOME: Final = (
+    "output",
+    "canonical",
+    "receipt",
+    "renderer",
+    "renderer_version",
+    "shown",
+    "cut_size",
+)
 """Columns of `surfaces` that a `call.ended` fills."""

@@ -202,7 +202,8 @@ def test_receipts_that_were_rewritten_with_their_digest_show_when_made_anew(
     copied.run("DELETE FROM omissions WHERE invocation_key = ?", [key])
     copied.run("UPDATE invocations SET truncated = 0 WHERE key = ?", [key])
     copied.run(
-        "UPDATE surfaces SET canonical = ?, receipt = 'forged', shown = ? WHERE invocation_key = ?",
+        "UPDATE surfaces SET canonical = ?, receipt = 'forged', shown = ?, cut_size = NULL"
+        " WHERE invocation_key = ?",
         [canonical, bytes.fromhex(digest_of(shown_json(forged))[7:]), key],
     )
     ((stream,),) = copied.run(

@@ -295,11 +295,14 @@ CREATE TABLE surfaces (
 	renderer TEXT,
 	renderer_version BIGINT,
 	shown BYTEA,
+	cut_size BIGINT,
 	receipt_journal_key BIGINT,
 	receipt_entry BIGINT,
 	is_exact BOOLEAN NOT NULL,
 	CONSTRAINT pk_surfaces PRIMARY KEY (invocation_key)
 );
+
+CREATE INDEX ix_surfaces_cut_size ON surfaces USING btree (cut_size) WHERE cut_size IS NOT NULL;
 
 CREATE TABLE tombstones (
 	key BIGSERIAL NOT NULL,
@@ -408,7 +411,7 @@ CREATE TRIGGER surfaces_no_delete BEFORE DELETE ON surfaces FOR EACH ROW EXECUTE
 
 CREATE TRIGGER surfaces_no_truncate BEFORE TRUNCATE ON surfaces FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
 
-CREATE TRIGGER surfaces_no_update BEFORE UPDATE ON surfaces FOR EACH ROW WHEN ((OLD.arguments IS NOT NULL AND NEW.arguments IS NOT NULL AND NEW.arguments IS DISTINCT FROM OLD.arguments) OR (OLD.output IS NOT NULL AND NEW.output IS NOT NULL AND NEW.output IS DISTINCT FROM OLD.output) OR (OLD.canonical IS NOT NULL AND NEW.canonical IS NOT NULL AND NEW.canonical IS DISTINCT FROM OLD.canonical) OR (OLD.receipt IS NOT NULL AND NEW.receipt IS NOT NULL AND NEW.receipt IS DISTINCT FROM OLD.receipt) OR (OLD.renderer IS NOT NULL AND NEW.renderer IS NOT NULL AND NEW.renderer IS DISTINCT FROM OLD.renderer) OR (OLD.renderer_version IS NOT NULL AND NEW.renderer_version IS NOT NULL AND NEW.renderer_version IS DISTINCT FROM OLD.renderer_version) OR (OLD.shown IS NOT NULL AND NEW.shown IS NOT NULL AND NEW.shown IS DISTINCT FROM OLD.shown) OR (OLD.receipt_entry IS NOT NULL AND (NEW.receipt_entry IS DISTINCT FROM OLD.receipt_entry OR NEW.receipt_journal_key IS DISTINCT FROM OLD.receipt_journal_key)) OR NEW.invocation_key IS DISTINCT FROM OLD.invocation_key) EXECUTE FUNCTION tooltrail_refuse();
+CREATE TRIGGER surfaces_no_update BEFORE UPDATE ON surfaces FOR EACH ROW WHEN ((OLD.arguments IS NOT NULL AND NEW.arguments IS NOT NULL AND NEW.arguments IS DISTINCT FROM OLD.arguments) OR (OLD.output IS NOT NULL AND NEW.output IS NOT NULL AND NEW.output IS DISTINCT FROM OLD.output) OR (OLD.canonical IS NOT NULL AND NEW.canonical IS NOT NULL AND NEW.canonical IS DISTINCT FROM OLD.canonical) OR (OLD.receipt IS NOT NULL AND NEW.receipt IS NOT NULL AND NEW.receipt IS DISTINCT FROM OLD.receipt) OR (OLD.renderer IS NOT NULL AND NEW.renderer IS NOT NULL AND NEW.renderer IS DISTINCT FROM OLD.renderer) OR (OLD.renderer_version IS NOT NULL AND NEW.renderer_version IS NOT NULL AND NEW.renderer_version IS DISTINCT FROM OLD.renderer_version) OR (OLD.shown IS NOT NULL AND NEW.shown IS NOT NULL AND NEW.shown IS DISTINCT FROM OLD.shown) OR (OLD.cut_size IS NOT NULL AND NEW.cut_size IS DISTINCT FROM OLD.cut_size) OR (OLD.receipt_entry IS NOT NULL AND (NEW.receipt_entry IS DISTINCT FROM OLD.receipt_entry OR NEW.receipt_journal_key IS DISTINCT FROM OLD.receipt_journal_key)) OR NEW.invocation_key IS DISTINCT FROM OLD.invocation_key) EXECUTE FUNCTION tooltrail_refuse();
 
 CREATE TRIGGER streams_no_delete BEFORE DELETE ON streams FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
 
@@ -473,6 +476,7 @@ CREATE VIEW v_invocations AS SELECT
     i.timed_out AS timed_out,
     i.output_size AS output_size,
     i.lost_size AS lost_size,
+    t.cut_size AS cut_size,
     i.truncated AS truncated,
     i.is_late AS is_late,
     'sha256:' || encode(i.policy, 'hex') AS policy,

@@ -299,11 +299,14 @@ CREATE TABLE surfaces (
 	renderer TEXT,
 	renderer_version INTEGER,
 	shown BLOB,
+	cut_size INTEGER,
 	receipt_journal_key INTEGER,
 	receipt_entry INTEGER,
 	is_exact BOOLEAN NOT NULL,
 	CONSTRAINT pk_surfaces PRIMARY KEY (invocation_key)
 );
+
+CREATE INDEX ix_surfaces_cut_size ON surfaces (cut_size) WHERE cut_size IS NOT NULL;
 
 CREATE TABLE tombstones (
 	"key" INTEGER NOT NULL,
@@ -387,7 +390,7 @@ CREATE TRIGGER invocations_no_update BEFORE UPDATE ON invocations WHEN OLD.state
 
 CREATE TRIGGER surfaces_no_delete BEFORE DELETE ON surfaces BEGIN SELECT RAISE(ABORT, 'surfaces is append-only'); END;
 
-CREATE TRIGGER surfaces_no_update BEFORE UPDATE ON surfaces WHEN (OLD.arguments IS NOT NULL AND NEW.arguments IS NOT NULL AND NEW.arguments IS NOT OLD.arguments) OR (OLD.output IS NOT NULL AND NEW.output IS NOT NULL AND NEW.output IS NOT OLD.output) OR (OLD.canonical IS NOT NULL AND NEW.canonical IS NOT NULL AND NEW.canonical IS NOT OLD.canonical) OR (OLD.receipt IS NOT NULL AND NEW.receipt IS NOT NULL AND NEW.receipt IS NOT OLD.receipt) OR (OLD.renderer IS NOT NULL AND NEW.renderer IS NOT NULL AND NEW.renderer IS NOT OLD.renderer) OR (OLD.renderer_version IS NOT NULL AND NEW.renderer_version IS NOT NULL AND NEW.renderer_version IS NOT OLD.renderer_version) OR (OLD.shown IS NOT NULL AND NEW.shown IS NOT NULL AND NEW.shown IS NOT OLD.shown) OR (OLD.receipt_entry IS NOT NULL AND (NEW.receipt_entry IS NOT OLD.receipt_entry OR NEW.receipt_journal_key IS NOT OLD.receipt_journal_key)) OR NEW.invocation_key IS NOT OLD.invocation_key BEGIN SELECT RAISE(ABORT, 'surfaces is append-only'); END;
+CREATE TRIGGER surfaces_no_update BEFORE UPDATE ON surfaces WHEN (OLD.arguments IS NOT NULL AND NEW.arguments IS NOT NULL AND NEW.arguments IS NOT OLD.arguments) OR (OLD.output IS NOT NULL AND NEW.output IS NOT NULL AND NEW.output IS NOT OLD.output) OR (OLD.canonical IS NOT NULL AND NEW.canonical IS NOT NULL AND NEW.canonical IS NOT OLD.canonical) OR (OLD.receipt IS NOT NULL AND NEW.receipt IS NOT NULL AND NEW.receipt IS NOT OLD.receipt) OR (OLD.renderer IS NOT NULL AND NEW.renderer IS NOT NULL AND NEW.renderer IS NOT OLD.renderer) OR (OLD.renderer_version IS NOT NULL AND NEW.renderer_version IS NOT NULL AND NEW.renderer_version IS NOT OLD.renderer_version) OR (OLD.shown IS NOT NULL AND NEW.shown IS NOT NULL AND NEW.shown IS NOT OLD.shown) OR (OLD.cut_size IS NOT NULL AND NEW.cut_size IS NOT OLD.cut_size) OR (OLD.receipt_entry IS NOT NULL AND (NEW.receipt_entry IS NOT OLD.receipt_entry OR NEW.receipt_journal_key IS NOT OLD.receipt_journal_key)) OR NEW.invocation_key IS NOT OLD.invocation_key BEGIN SELECT RAISE(ABORT, 'surfaces is append-only'); END;
 
 CREATE TRIGGER streams_no_delete BEFORE DELETE ON streams BEGIN SELECT RAISE(ABORT, 'streams is append-only'); END;
 
@@ -438,6 +441,7 @@ CREATE VIEW v_invocations AS SELECT
     i.timed_out AS timed_out,
     i.output_size AS output_size,
     i.lost_size AS lost_size,
+    t.cut_size AS cut_size,
     i.truncated AS truncated,
     i.is_late AS is_late,
     CASE WHEN i.policy IS NOT NULL THEN 'sha256:' || lower(hex(i.policy)) END AS policy,

@@ -71,7 +71,8 @@ _END_SURFACES: Final = (
 
 
 _ADD_RECEIPT: Final = (
-    f"UPDATE surfaces SET {_assigned(LATER_RECEIPT)}"
+    f"UPDATE surfaces SET {_assigned(LATER_RECEIPT)}, cut_size = (SELECT i.output_size - ?"
+    " FROM invocations AS i WHERE i.key = surfaces.invocation_key AND i.output_size > ?)"
     " WHERE invocation_key = ? AND receipt IS NULL AND renderer IS NULL"
 )
 """A receipt that was erased keeps its renderer."""
@@ -311,7 +312,7 @@ class _Batch:
         if outcome is None:
             raise InvalidRecordError(f"nothing is known of how call {fact.id} ended")
         ending = rows.end_columns(self._connection, fact, outcome.shown.omissions, entry)
-        texts = rows.surface_columns(self._connection, outcome)
+        texts = rows.surface_columns(self._connection, outcome, ending["output_size"])
         children = rows.outcome_rows(self._connection, call.key, outcome)
         call.end = entry
         self.bodies.update(outcome.bodies)
@@ -332,7 +333,8 @@ class _Batch:
             text, is_exact = text_of(bodies[fact.receipt])
             if not is_exact:
                 self._keep(bodies, fact.receipt)
-            self._receipts.append((text, SEEN, 0, *entry, key))
+            size = len(text.encode())
+            self._receipts.append((text, SEEN, 0, *entry, size, size, key))
 
     def _session_of(self, session_id: UUID, at: datetime) -> Session:
         """The session of a fact. A session that the store does not know begins with this fact."""

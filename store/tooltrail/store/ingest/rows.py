@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
+from tooltrail.journal.invocation import SEEN
 from tooltrail.records.argument_previews import preview_arguments
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.digests import EMPTY, Digest, parse_digest
@@ -122,8 +123,9 @@ def end_columns(
     }
 
 
-def surface_columns(connection: Connection, outcome: Outcome) -> Row:
+def surface_columns(connection: Connection, outcome: Outcome, output_size: int | None) -> Row:
     """The columns `OUTCOME` of a call that ended, in that order."""
+    omissions = outcome.shown.omissions
     return {
         "output": outcome.output,
         "canonical": outcome.canonical,
@@ -131,7 +133,26 @@ def surface_columns(connection: Connection, outcome: Outcome) -> Row:
         "renderer": connection.text(outcome.renderer),
         "renderer_version": None if outcome.renderer is None else outcome.shown.renderer_version,
         "shown": connection.sha(outcome.made),
+        "cut_size": cut_size(output_size, omissions, outcome.renderer, outcome.receipt),
     }
+
+
+def cut_size(
+    output_size: int | None,
+    omissions: Iterable[OmissionFact],
+    renderer: str | None,
+    receipt: str | None,
+) -> int | None:
+    """How many bytes of the output are not in the receipt; None if nothing is known to be cut.
+
+    These are the bytes that all stages left out. Nobody counted them for a receipt that another
+    program made: there it is by how much the output is longer than the receipt.
+    """
+    if renderer is None:
+        return None
+    if renderer == SEEN:
+        return max((output_size or 0) - len((receipt or "").encode()), 0) or None
+    return sum(one.before - one.after for one in omissions if one.unit == "bytes") or None
 
 
 def outcome_rows(connection: Connection, key: int, outcome: Outcome) -> dict[str, list[Row]]:

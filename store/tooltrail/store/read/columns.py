@@ -58,7 +58,7 @@ _TABLES: Final = {
     "streams": "invocation_key:integer role:text digest:digest size:integer line_count:integer"
     " produced_size:integer produced_line_count:integer loss_reason:text? receipt_offset:integer?",
     "surfaces": "arguments:text? output:text? canonical:text? receipt:text? renderer:text?"
-    " renderer_version:integer? shown:digest? is_exact:flag",
+    " renderer_version:integer? shown:digest? cut_size:integer? is_exact:flag",
     "tombstones": "digest:digest reason:text rule:text removed_at:time",
     "tools": "digest:digest name:text created_at:time",
 }

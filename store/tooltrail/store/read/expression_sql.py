@@ -26,32 +26,9 @@ from tooltrail.store.expressions import (
 )
 from tooltrail.store.read.rows import Sql, joined
 
-_CUT: Final = """(
-SELECT CASE WHEN s.renderer <> 'seen' THEN (
-    SELECT CAST(sum(o.before_count - o.after_count) AS bigint) FROM omissions AS o
-    WHERE o.invocation_key = s.invocation_key AND o.unit = 'bytes')
-WHEN {is_longer} THEN invocations.output_size - {shown} END
-FROM surfaces AS s WHERE s.invocation_key = invocations.key)"""
-_SHOWN_ON_SERVER: Final = "octet_length(s.receipt)"
-_SHOWN: Final = "length(CAST(s.receipt AS BLOB))"
-
-CUT_SIZE: Final = Sql(
-    # SQLite may hold a text as a size: a text is no less than ''.
-    _CUT.format(
-        shown=_SHOWN,
-        is_longer=f"invocations.output_size > {_SHOWN} AND invocations.output_size < ''",
-    ),
-    (),
-    Sql(
-        _CUT.format(
-            shown=_SHOWN_ON_SERVER, is_longer=f"invocations.output_size > {_SHOWN_ON_SERVER}"
-        )
-    ),
-)
-"""The bytes that all stages left out, or by how much the output is longer than a receipt that
-another program made, whose renderer is `seen`; NULL if the model was shown all."""
-
 _SESSION: Final = "(SELECT held.{} FROM sessions AS held WHERE held.key = invocations.session_key)"
+
+_SURFACES: Final = "(SELECT s.{} FROM surfaces AS s WHERE s.invocation_key = invocations.key)"
 
 _COLUMNS: Final = {
     "tool": "invocations.tool_name",
@@ -63,7 +40,8 @@ _COLUMNS: Final = {
     # Like `--timed-out`. The column of this name is NULL if the output is not recorded.
     "timed_out": "(invocations.outcome = 'timeout')",
     "agent": _SESSION.format("agent"),
-    "receipt": "(SELECT s.receipt FROM surfaces AS s WHERE s.invocation_key = invocations.key)",
+    "cut": _SURFACES.format("cut_size"),
+    "receipt": _SURFACES.format("receipt"),
 }
 """SQL for the columns that are not a column of `invocations` with the same name."""
 
@@ -149,8 +127,6 @@ def condition_of(expression: Expression) -> Sql:
 def _of_column(one: Comparison) -> Sql:
     if one.name in ENVIRONMENT:
         raise InvalidRecordError(f"{one.name} can only be compared after `Reader.resolved`")
-    if one.name == "cut":
-        return CUT_SIZE + _compared_to(one)
     column = _COLUMNS.get(one.name, f"invocations.{one.name}")
     if one.operator == "~":
         on_server = Sql(f"strpos({column}, CAST(? AS text)) > 0", (one.value,))

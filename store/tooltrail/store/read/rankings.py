@@ -8,7 +8,6 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES
 from tooltrail.store.read.conditions import conditions_of
-from tooltrail.store.read.expression_sql import CUT_SIZE
 from tooltrail.store.read.pages import SMALL, WITH_SESSION, invocation_view, simplified
 from tooltrail.store.read.rows import Sql, check_limit, fetch, limited, where
 from tooltrail.store.views import InvocationView
@@ -16,7 +15,7 @@ from tooltrail.store.views import InvocationView
 RANKED: Final = {
     "duration": Sql("invocations.duration_ms"),
     "size": Sql("invocations.output_size"),
-    "cut": CUT_SIZE,
+    "cut": Sql("surfaces.cut_size"),
 }
 """What a list can be ranked by, and its SQL."""
 
@@ -34,7 +33,7 @@ def ranked(
     if by not in RANKED:
         raise InvalidRecordError(f"no rank {by!r:.80}; there are {', '.join(RANKED)}")
     filters = simplified(filters)
-    if by != "duration" and limit is not None and not least_first and filters.min_size is None:
+    if by == "size" and limit is not None and not least_first and filters.min_size is None:
         # Large outputs have an index. Mostly there are enough of them.
         large = replace(filters, min_size=LARGE_BYTES)
         found = _listed(connection, large, RANKED[by], limit, "DESC")
@@ -50,7 +49,10 @@ def _listed(
     is_number = value + Sql(" < ''", (), Sql(" IS NOT NULL"))
     conditions = where([is_number, *conditions_of(filters)])
     order = f"{way}, invocations.started_at DESC, invocations.key DESC"
-    chosen = Sql("SELECT invocations.key, ") + value + " AS value FROM invocations" + conditions
+    chosen = Sql("SELECT invocations.key, ") + value + " AS value FROM invocations"
+    if value == RANKED["cut"]:
+        chosen += " JOIN surfaces ON surfaces.invocation_key = invocations.key"
+    chosen += conditions
     chosen += Sql(f" ORDER BY value {order}") + limited(limit)
     query = Sql(f"SELECT {SMALL.sql}, ranked.value FROM (") + chosen
     query += f") AS ranked CROSS JOIN {WITH_SESSION} WHERE invocations.key = ranked.key"

@@ -1,9 +1,11 @@
 """Compares calls with their facts: the row, the texts, and every child row."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any, Final
 from uuid import UUID
 
+from tooltrail.journal.invocation import SEEN
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.fact_spelling import read_fact
 from tooltrail.records.facts import CallEnded, CallStarted, Shown, StreamFact
@@ -74,6 +76,7 @@ def check_end(
     shown = check_shown(checking, call, fact)
     expected = rows.end_columns(connection, fact, shown.omissions, entry)
     checking.compare(subject, "invocations", expected, call.row)
+    _check_cut_size(checking, call, shown, expected["output_size"])
     offsets = [row["receipt_offset"] for row in call.children["streams"]]
     placed = [(one, offsets[n] if n < len(offsets) else None) for n, one in enumerate(fact.streams)]
     streams = rows.stream_rows(connection, key, placed)
@@ -90,6 +93,16 @@ def check_end(
     _check_streams(checking, call, placed, bodies, needed)
     for artifact in shown.artifacts:
         needed.artifacts.setdefault(artifact.digest, subject)
+
+
+def _check_cut_size(checking: Checking, call: Call, shown: Shown, output_size: int | None) -> None:
+    """Compare how much of the output was cut, unless the erased receipt would say it."""
+    renderer, receipt = call.texts.get("renderer"), call.texts.get("receipt")
+    if not call.texts or (renderer == SEEN and not isinstance(receipt, str)):
+        return
+    with suppress(TypeError):  # a damaged omission, which is reported
+        size = rows.cut_size(output_size, shown.omissions, renderer, receipt)
+        checking.compare(call.subject, "surfaces", {"cut_size": size}, call.texts)
 
 
 def _check_arguments(checking: Checking, call: Call) -> None:
