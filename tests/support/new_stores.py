@@ -19,7 +19,11 @@ _ROOT = "artifacts"
 def _template() -> tempfile.TemporaryDirectory[str]:
     """The folder of an empty store, which lasts as long as this process."""
     folder = tempfile.TemporaryDirectory(prefix="tooltrail-template-")
-    create(parse_target(Path(folder.name, _DATABASE)), str(Path(folder.name, _ROOT)))
+    create(
+        parse_target(Path(folder.name, _DATABASE)),
+        str(Path(folder.name, _ROOT)),
+        Path(folder.name, "spool"),
+    )
     return folder
 
 
@@ -28,7 +32,7 @@ def make_store(database: str, folder: Path) -> None:
     target = parse_target(database)
     root = str(folder / _ROOT)
     if not isinstance(target, SqliteTarget) or remembered_root(target, root) != _ROOT:
-        create(target, root)
+        create(target, root, folder / "spool")
         return
     template = Path(_template().name)
     shutil.copytree(template / _ROOT, folder / _ROOT)

@@ -19,14 +19,14 @@ from tooltrail.store.engines.targets import SqliteTarget, Target, is_there
 from tooltrail.store.info import FORMAT, read_revision
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.marks import find_own_mark, mark_root, refuse_others
-from tooltrail.store.roots import remembered_root, resolve_root
+from tooltrail.store.roots import refuse_spool, remembered_root, resolve_root
 from tooltrail.store.search.index import make_index
 
 SCHEMA_LOCK = 0x746F6F6C
 """PostgreSQL advisory lock for changes of the schema ("tool" in ASCII)."""
 
 
-def create(target: Target, artifacts: str | Path | None) -> UUID:
+def create(target: Target, artifacts: str | Path | None, spool: Path) -> UUID:
     """Create a store and return its id. Of several processes that try at once, one succeeds.
 
     `artifacts` is the artifact root as the caller named it; see `remembered_root`.
@@ -34,20 +34,26 @@ def create(target: Target, artifacts: str | Path | None) -> UUID:
     Raises:
         StoreExistsError: there is a store already; it is not changed.
         InvalidRecordError: no root was named and there is no default, or the root belongs to
-            another store, or cannot be used.
+            another store, or is the spool, or cannot be used.
         UnavailableError: the database or the root cannot be reached or written.
     """
     with closing(Database(target)) as database:
         if isinstance(target, SqliteTarget):
-            _prepare_file(database, target, remembered_root(target, artifacts))
+            _prepare_file(database, target, _new_root(target, artifacts, spool))
         with database.write() as connection:
             if not connection.is_sqlite:
                 # Prevents other schema changes until the transaction ends.
                 connection.query("SELECT pg_advisory_xact_lock(?)", (SCHEMA_LOCK,))
             _refuse_store(connection)
-            store_id = _make_schema_and_mark(connection, remembered_root(target, artifacts))
+            store_id = _make_schema_and_mark(connection, _new_root(target, artifacts, spool))
         make_durable(database)
     return store_id
+
+
+def _new_root(target: Target, artifacts: str | Path | None, spool: Path) -> str:
+    root = remembered_root(target, artifacts)
+    refuse_spool(spool, resolve_root(target, root))
+    return root
 
 
 def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:

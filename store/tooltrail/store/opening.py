@@ -77,8 +77,9 @@ def create_store(
 
     _refuse_wrong(options)
     target = parse_target(database)
-    create(target, options.pop("artifacts", None) or None)
-    return open_store(database, spool=spool, create=False, **options)
+    folder = absolute_path(spool) if spool else default_spool(target)
+    create(target, options.pop("artifacts", None) or None, folder)
+    return open_store(database, spool=folder, create=False, **options)
 
 
 def _refuse_wrong(options: StoreOptions) -> None:

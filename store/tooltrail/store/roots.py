@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.plain_text import storable
 from tooltrail.store.engines.targets import SqliteTarget, Target, absolute_path
@@ -63,6 +64,24 @@ def resolve_root(target: Target, root: str) -> str:
     if "://" in root or not isinstance(target, SqliteTarget):
         return root
     return str(target.path.parent / root)
+
+
+def refuse_nested(one: str, other: str) -> None:
+    """Raise `InvalidRecordError` if one of two folders or URLs is inside the other."""
+    places = [
+        os.path.realpath(url.removeprefix("file://"))
+        if url.startswith("file://") or "://" not in url
+        else url.rstrip("/")
+        for url in (one, other)
+    ]
+    if any(inner.startswith(f"{outer}/") for inner, outer in (places, places[::-1])):
+        raise InvalidRecordError(f"one of {one} and {other} is inside the other")
+
+
+def refuse_spool(spool: Path, root: str) -> None:
+    """Raise `InvalidRecordError` if an artifact root is the spool, inside it or around it."""
+    for folder in (spool, spool / JOURNAL_FOLDER):  # the spool itself is around its journal
+        refuse_nested(str(folder), root)
 
 
 def default_spool(target: Target) -> Path:

@@ -251,7 +251,7 @@ class Store:
         from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
         with suppress(StoreExistsError):  # another process created it first
-            create(target, self.options.get("artifacts"))
+            create(target, self.options.get("artifacts"), self.spool)
 
     def __enter__(self) -> Self:
         return self

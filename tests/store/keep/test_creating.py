@@ -158,6 +158,17 @@ def test_a_store_whose_commit_was_not_answered_keeps_its_mark(
         check_whole(store)
 
 
+def test_an_artifact_root_that_is_the_spool_is_refused(tmp_path: Path) -> None:
+    database, spool = tmp_path / "trail.db", tmp_path / "trail.db-spool"
+    for root in (spool, spool / "inside", tmp_path):
+        with pytest.raises(InvalidRecordError, match="is inside the other"):
+            create_store(database, artifacts=str(root))
+        store = open_store(database, artifacts=str(root))
+        with pytest.raises(InvalidRecordError, match="is inside the other"):
+            _ = store.info
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_on_a_full_disk_no_store_is_made_and_later_one_is(tmp_path: Path) -> None:
     database, root = tmp_path / "disk" / "data" / "trail.db", str(tmp_path / "root")
     with small_disk(tmp_path / "disk", 4 << 20) as disk:

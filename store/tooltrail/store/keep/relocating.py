@@ -9,7 +9,6 @@ root at their next read or ingest. Unreferenced objects are not moved: `prune` h
 """
 
 import io
-import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -21,7 +20,6 @@ from uuid import UUID
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, artifact_path, copy_of, open_sink
 from tooltrail.artifacts.archive import DAMAGED
 from tooltrail.journal.clock import new_id
-from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.errors import (
     DamageError,
     InvalidRecordError,
@@ -42,7 +40,13 @@ from tooltrail.store.keep.maintenance import (
 )
 from tooltrail.store.locking import ingest_lock
 from tooltrail.store.marks import mark_root, refuse_other_roots, unmark_root
-from tooltrail.store.roots import mark_path, remembered_root, resolve_root
+from tooltrail.store.roots import (
+    mark_path,
+    refuse_nested,
+    refuse_spool,
+    remembered_root,
+    resolve_root,
+)
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
@@ -318,21 +322,9 @@ def _objects(database: Database, old: ArtifactSink) -> Iterator[tuple[str, int |
         last = rows[-1][0]
 
 
-def _refuse_nested(old: str, new: str) -> None:
-    places = [
-        os.path.realpath(url.removeprefix("file://"))
-        if url.startswith("file://") or "://" not in url
-        else url.rstrip("/")
-        for url in (old, new)
-    ]
-    if any(one.startswith(f"{other}/") for one, other in (places, places[::-1])):
-        raise InvalidRecordError(f"one of {old} and {new} is inside the other")
-
-
 def _open_new_root(store: "Store", old: str, url: str) -> ArtifactSink:
-    _refuse_nested(old, url)
-    for folder in (store.spool, store.spool / JOURNAL_FOLDER):  # the spool is around its journal
-        _refuse_nested(str(folder), url)
+    refuse_nested(old, url)
+    refuse_spool(store.spool, url)
     sink = open_sink(url, create=True)
     if not (sink.capabilities.durable and sink.capabilities.cross_process):
         raise InvalidRecordError(f"{sink.url} is not durable storage")
