@@ -142,6 +142,7 @@ def test_a_mistake_is_one_sentence(recorded: Cli) -> None:
         ended = recorded.run("sql", query)
         assert (ended.code, ended.text) == (2, "")
         assert ended.sentence.startswith(("a query is needed", "the query failed: "))
+    assert "can only read" in recorded.run("sql", "DELETE FROM sessions").sentence
     ended = recorded.run("sql", "SELECT '\udcff'")  # a byte that is not UTF-8
     assert (ended.code, ended.sentence) == (2, "a database takes no text that is not UTF-8")
 

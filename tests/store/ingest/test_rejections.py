@@ -88,7 +88,8 @@ def test_another_fact_of_the_same_id_is_rejected(
     (reason,) = parts.rejections()
     subject = subject_of(other.fact)
     assert str(subject) in reason
-    assert f"as entry {len(first)} of journal 1, with other content" in reason
+    (journal,) = parts.rows(schema.journals, "id")
+    assert f"as entry {len(first)} of journal {journal[0]}, with other content" in reason
     names = ("journal_key", "n", "subject_id")
     assert parts.rows(schema.rejected_facts, *names) == [(1, len(first) + 1, subject)]
     assert parts.count(schema.messages) == (2 if kind == "message" else 1)
@@ -102,7 +103,8 @@ def test_another_fact_from_another_journal_is_rejected(parts: StoreParts, kind: 
     before = content(parts)
     assert elsewhere.ingest(fact).rejected_count == 0
     assert elsewhere.ingest(other).rejected_count == 1
-    assert f"as entry {len(first) + 1} of journal 1" in parts.rejections()[0]
+    journal = parts.rows(schema.journals, "id")[0][0]
+    assert f"as entry {len(first) + 1} of journal {journal}" in parts.rejections()[0]
     assert content(parts) == before
 
 

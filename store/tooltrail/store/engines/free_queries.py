@@ -33,6 +33,8 @@ _READING: Final = (
 _MISTAKES: Final = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH)
 _OF_QUERY: Final = ("0A", "21", "22", "25", "34", "42", "54")
 """Result codes of SQLite, and classes of SQLSTATE, that mean a mistake in the query."""
+_NOT_ONE_QUERY: Final = "42601"
+"""SQLSTATE of a syntax error. A server also reports another statement than a query as one."""
 
 
 @contextmanager
@@ -100,6 +102,8 @@ def _of_server(target: PostgresTarget, query: str) -> Generator[tuple[Any, list[
             if not (error.sqlstate or "").startswith(_OF_QUERY):
                 raise
             sentence = str(error).strip().partition("\n")[0]
+            if error.sqlstate == _NOT_ONE_QUERY:
+                sentence += "; a query is one SELECT, which can only read"
             raise InvalidRecordError(f"the query failed: {sentence}") from error
 
 

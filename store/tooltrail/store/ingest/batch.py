@@ -34,6 +34,7 @@ from tooltrail.records.facts import (
 from tooltrail.store.bodies import pack_fact, unpack_fact
 from tooltrail.store.column_groups import CLOSING, ENDING, LATER_RECEIPT, OPENING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
+from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.known import (
     FIRST_SEQ,
@@ -375,9 +376,11 @@ class _Batch:
         """Raise `InvalidRecordError` if two facts with one id differ."""
         differing = differing_members(self._fact_at(stored), self._fact_at(entry))
         if differing:
+            journal = "SELECT id FROM journals WHERE key = ?"
+            ((found,),) = self._connection.query(journal, (stored.journal_key,))
             raise InvalidRecordError(
                 f"{what} {subject} is recorded already, as entry {stored.n:,} of journal "
-                f"{stored.journal_key}, with other content: {', '.join(differing)}"
+                f"{uuid_from(found)}, with other content: {', '.join(differing)}"
             )
 
     def _fact_at(self, entry: Entry) -> bytes:
