@@ -8,6 +8,7 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from shutil import disk_usage
 
@@ -130,7 +131,12 @@ def postgres_store(postgres_url: str, tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[ServerProcess]:
     """A server that speaks S3, for all tests of this worker; each makes buckets of its own."""
-    with object_stores.s3_server().running() as server:
+    import botocore.session  # noqa: PLC0415  slow, and only for these tests
+
+    # Each new sink would read the description of S3 from files, which takes most of its time.
+    load_once = cache(botocore.session.create_loader)
+    with pytest.MonkeyPatch.context() as patch, object_stores.s3_server().running() as server:
+        patch.setattr(botocore.session, "create_loader", load_once)
         yield server
 
 
