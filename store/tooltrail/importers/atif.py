@@ -12,16 +12,8 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part
 from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    Json,
-    first_of,
-    list_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.members import named_texts, names_in, without
+from tooltrail.importers.values import Json, first_of, list_of, object_of, objects_of
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "atif"

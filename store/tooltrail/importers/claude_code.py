@@ -18,16 +18,9 @@ from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, text_of
 from tooltrail.importers.cuts import size_before_cut, streams_of
 from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.members import milliseconds_of, named_texts, names_in, spelled
 from tooltrail.importers.parts import encoded
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    milliseconds_of,
-    named_texts,
-    names_in,
-    object_of,
-    spelled,
-)
+from tooltrail.importers.values import NOTHING, Json, object_of
 
 NAME: Final = "claude-code"
 

@@ -21,17 +21,14 @@ from tooltrail.importers import events
 from tooltrail.importers.blocks import reasoning_part, text_of
 from tooltrail.importers.cuts import streams_of
 from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
+from tooltrail.importers.members import (
     exit_status_of,
-    list_of,
     milliseconds_of,
     named_texts,
     names_in,
-    object_of,
     without,
 )
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of
 
 NAME: Final = "codex"
 

@@ -13,15 +13,8 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part
 from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    Json,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    spelled,
-    without,
-)
+from tooltrail.importers.members import named_texts, names_in, spelled, without
+from tooltrail.importers.values import Json, object_of, objects_of
 
 NAME: Final = "copilot-cli"
 

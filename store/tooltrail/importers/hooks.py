@@ -11,14 +11,8 @@ from typing import Any, Final
 
 from tooltrail.importers import claude_code, codex, events
 from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    Json,
-    milliseconds_of,
-    named_texts,
-    names_in,
-    object_of,
-    without,
-)
+from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
+from tooltrail.importers.values import Json, object_of
 
 _COMMAND_TOOL: Final = "Bash"
 _ENDS: Final = frozenset({"PostToolUse", "PostToolUseFailure", "PermissionDenied"})

@@ -16,16 +16,8 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, others_than_text, text_of
 from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    list_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.members import named_texts, names_in, without
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of
 
 NAME: Final = "inspect"
 

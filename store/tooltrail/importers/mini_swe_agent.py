@@ -13,17 +13,8 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import kind_of, origin_of, reasoning_part, session_name, text_of
 from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    first_of,
-    list_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.members import named_texts, names_in, without
+from tooltrail.importers.values import NOTHING, Json, first_of, list_of, object_of, objects_of
 
 NAME: Final = "mini-swe-agent"
 

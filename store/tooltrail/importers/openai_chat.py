@@ -18,16 +18,8 @@ from typing import Any, Final, NamedTuple
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part, text_of
 from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    first_of,
-    list_of,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.members import names_in, without
+from tooltrail.importers.values import NOTHING, Json, first_of, list_of, object_of, objects_of
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "openai-chat"

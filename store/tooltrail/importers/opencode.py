@@ -12,16 +12,8 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import kind_of
 from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    milliseconds_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
+from tooltrail.importers.values import NOTHING, Json, object_of, objects_of
 
 NAME: Final = "opencode"
 

@@ -15,17 +15,9 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.members import named_texts, names_in, without
 from tooltrail.importers.openai_chat import origin_of_answer
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    list_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "openhands"

@@ -16,16 +16,9 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of
 from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.members import parsed, spelled, without
 from tooltrail.importers.openai_chat import event_of, names_of
-from tooltrail.importers.values import (
-    Json,
-    list_of,
-    object_of,
-    objects_of,
-    parsed,
-    spelled,
-    without,
-)
+from tooltrail.importers.values import Json, list_of, object_of, objects_of
 
 NAME: Final = "otlp-json"
 

@@ -14,7 +14,8 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, text_of
 from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import Json, named_texts, names_in, object_of, without
+from tooltrail.importers.members import named_texts, names_in, without
+from tooltrail.importers.values import Json, object_of
 
 NAME: Final = "pi"
 

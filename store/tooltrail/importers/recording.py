@@ -16,8 +16,9 @@ from tooltrail.importers import events
 from tooltrail.importers.blocks import block_of, call_block, others_than_text, parts_of, text_of
 from tooltrail.importers.documents import failure_document, success_document
 from tooltrail.importers.events import Line
+from tooltrail.importers.members import exit_status_of, milliseconds_of, spelled
 from tooltrail.importers.parts import Parts, encoded
-from tooltrail.importers.values import NOTHING, Json, exit_status_of, milliseconds_of, spelled
+from tooltrail.importers.values import NOTHING, Json
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry
 from tooltrail.records.canonical_json import encode

@@ -12,18 +12,8 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import session_name, text_of
 from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    list_of,
-    milliseconds_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    parsed,
-    without,
-)
+from tooltrail.importers.members import milliseconds_of, named_texts, names_in, parsed, without
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of
 
 NAME: Final = "swe-agent"
 
