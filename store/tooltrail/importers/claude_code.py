@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, text_of
 from tooltrail.importers.cuts import size_before_cut, streams_of
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, spelled
 from tooltrail.importers.parts import encoded
 from tooltrail.importers.values import NOTHING, Json, object_of
@@ -71,7 +70,7 @@ def recognizes(value: Any) -> bool:
     return object_of(value).keys() >= {"sessionId", "type"}
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the lines of one file. Long outputs are in a folder beside it."""
 
     def __init__(self, path: Path) -> None:
@@ -80,7 +79,7 @@ class Reader(FileReader):
         self._seen: dict[tuple[str, str], int] = {}
         self._commands: dict[str, str] = {}
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line. A repeated message is skipped."""
         value = object_of(line.value)
         if not value:

@@ -20,7 +20,6 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import reasoning_part, text_of
 from tooltrail.importers.cuts import streams_of
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import (
     exit_status_of,
     milliseconds_of,
@@ -89,7 +88,7 @@ def recognizes(value: Any) -> bool:
     return is_wrapped or is_bare_head or line.get("record_type") == "state"
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the lines of one file."""
 
     def __init__(self, path: Path) -> None:
@@ -100,7 +99,7 @@ class Reader(FileReader):
         self._open: Counter[str] = Counter()
         self._ends: defaultdict[str, deque[Json]] = defaultdict(deque)
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line."""
         value = object_of(line.value)
         if not value:

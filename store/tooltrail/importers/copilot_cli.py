@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import named_texts, names_in, spelled, without
 from tooltrail.importers.values import Json, object_of, objects_of
 
@@ -55,7 +54,7 @@ def recognizes(value: Any) -> bool:
     return is_event and line.keys() >= {"id", "parentId", "timestamp"}
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the lines of one file. The name of its folder is the id of a session that has none."""
 
     def __init__(self, path: Path) -> None:
@@ -63,7 +62,7 @@ class Reader(FileReader):
         self._session = path.parent.name
         self._denied: set[str] = set()
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line."""
         value = object_of(line.value)
         kind, data = str(value.get("type")), object_of(value, "data")

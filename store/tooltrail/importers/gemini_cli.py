@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, reasoning_part, text_of
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import named_texts, names_in, spelled, without
 from tooltrail.importers.values import Json, object_of, objects_of
 
@@ -39,14 +38,14 @@ def recognizes(value: Any) -> bool:
     return object_of(value).keys() >= {"sessionId", "projectHash"}
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads one file. That of a sub-agent is in a folder with the name of its parent."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._seen: set[tuple[str, ...]] = set()
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line, or of the only document."""
         value = object_of(line.value)
         messages = objects_of(value, "messages") or objects_of(value, "$set", "messages")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import claude_code, codex, events
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.values import Json, object_of
 
@@ -28,7 +27,7 @@ _RECORDED: Final = names_in(
 """Members of an event that are recorded elsewhere than in `extras`."""
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the log of the events of one agent.
 
     Attributes:
@@ -41,7 +40,7 @@ class Reader(FileReader):
         self.begun, self.ended = set[tuple[str, str]](), set[tuple[str, str]]()
         self._agent = agent
 
-    def transcripts(self, lines: Iterable[Line]) -> list[Path]:
+    def transcripts(self, lines: Iterable[events.Line]) -> list[Path]:
         """The existing transcripts that events name, each once."""
         found: dict[Path, None] = {}
         for line in lines:
@@ -54,7 +53,7 @@ class Reader(FileReader):
                 found.update(dict.fromkeys(path for path in paths if path.is_file()))
         return list(found)
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """What one line of the log says."""
         event, at = object_of(line.value, "event"), object_of(line.value).get("at")
         session, kind = self._session_of(event), str(event.get("hook_event_name"))

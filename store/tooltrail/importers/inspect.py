@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, others_than_text, text_of
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import named_texts, names_in, without
 from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of
 
@@ -39,12 +38,12 @@ def recognizes(value: Any) -> bool:
     return has_head and not {"plan", "samples"}.isdisjoint(log)
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the log in one file."""
 
     _about: Json = NOTHING
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of all samples of a log, or of one sample in an archive."""
         value, samples = object_of(line.value), list[dict[str, Any]]()
         if recognizes(value):

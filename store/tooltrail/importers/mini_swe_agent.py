@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import kind_of, origin_of, reasoning_part, session_name, text_of
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import named_texts, names_in, without
 from tooltrail.importers.values import NOTHING, Json, first_of, list_of, object_of, objects_of
 
@@ -42,14 +41,14 @@ def recognizes(value: Any) -> bool:
     return str(object_of(value).get("trajectory_format")).startswith(NAME)
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads a document. The name of the file is a part of the name of the session."""
 
     _environment: Json = NOTHING
     _model: Any = None
     _waiting: Sequence[tuple[events.Call, events.Output | None]] = ()
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one document."""
         value = object_of(line.value)
         messages = objects_of(value.get("messages", line.value))

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part, text_of
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import names_in, without
 from tooltrail.importers.values import NOTHING, Json, first_of, list_of, object_of, objects_of
 from tooltrail.records.digests import digest_of
@@ -46,14 +45,14 @@ def recognizes(value: Any) -> bool:
     return bool(found) and all(_is_message(one) for each in found for one in each.messages)
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the conversations of one file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._seen: set[str] = set()
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of all conversations in one value."""
         for one in _conversations(line.value):
             yield from self._conversation(one)

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import kind_of
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.values import NOTHING, Json, object_of, objects_of
 
@@ -56,10 +55,10 @@ def recognizes(value: Any) -> bool:
     return isinstance(document.get("messages"), list) and info.keys() >= {"id", "time", "version"}
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads a document."""
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one document."""
         info = object_of(line.value, "info")
         if "id" not in info:

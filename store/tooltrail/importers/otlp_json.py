@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import parsed, spelled, without
 from tooltrail.importers.openai_chat import event_of, names_of
 from tooltrail.importers.values import Json, list_of, object_of, objects_of
@@ -58,7 +57,7 @@ def recognizes(value: Any) -> bool:
     return isinstance(object_of(value).get("resourceSpans"), list)
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the exports in one file."""
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +68,7 @@ class Reader(FileReader):
         self._asked: defaultdict[str, dict[str, tuple[str, Any]]] = defaultdict(dict)
         self._ran: set[tuple[str, str]] = set()  # calls whose spans came first
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of the spans in one export."""
         found = (
             _span(span, resource)

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, text_of
-from tooltrail.importers.events import FileReader, Line
 from tooltrail.importers.members import named_texts, names_in, without
 from tooltrail.importers.values import Json, object_of
 
@@ -59,7 +58,7 @@ def recognizes(value: Any) -> bool:
     return line.get("type") == "message" and "role" in object_of(line, "message")
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the lines of one file; the session's id is a part of its name."""
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +66,7 @@ class Reader(FileReader):
         self._session = _session_in(path)
         self._is_open = False
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line."""
         value = object_of(line.value)
         kind, message = str(value.get("type")), object_of(value, "message")

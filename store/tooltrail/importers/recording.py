@@ -15,7 +15,6 @@ from uuid import UUID
 from tooltrail.importers import events
 from tooltrail.importers.blocks import block_of, call_block, others_than_text, parts_of, text_of
 from tooltrail.importers.documents import failure_document, success_document
-from tooltrail.importers.events import Line
 from tooltrail.importers.members import exit_status_of, milliseconds_of, spelled
 from tooltrail.importers.parts import Parts, encoded
 from tooltrail.importers.values import NOTHING, Json
@@ -123,9 +122,9 @@ class Recording:
         self._sessions: dict[str, UUID] = {}
         self._opened: set[str] = set()
         self._current = ""  # the session of the last event
-        self._line: Line | None = None
+        self._line: events.Line | None = None
 
-    def add(self, event: events.Found, line: Line) -> None:
+    def add(self, event: events.Found, line: events.Line) -> None:
         """Record one event, which was found in a line.
 
         Raises:
@@ -173,7 +172,7 @@ class Recording:
         self._flush()
         self.counts["unpaired_calls"] += sum(map(len, self._waiting.values()))
 
-    def keep(self, line: Line, session: UUID, message_id: UUID, at: datetime) -> None:
+    def keep(self, line: events.Line, session: UUID, message_id: UUID, at: datetime) -> None:
         """Keep a line verbatim, as a message that no model is shown, unless it is known."""
         if line is not self._line:
             self._begin_line(line)
@@ -194,7 +193,7 @@ class Recording:
         )
         self._append(fact, parts)
 
-    def _begin_line(self, line: Line) -> None:
+    def _begin_line(self, line: events.Line) -> None:
         source = self._source
         self._line, self._is_new = line, line.offset >= source.since
         self._place = SourceFact(
