@@ -20,19 +20,10 @@ from tooltrail.importers.parts import Parts, encoded
 from tooltrail.importers.values import NOTHING, Json
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry
+from tooltrail.records import facts
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.default_policy_document import default_policy_json
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import (
-    CallEnded,
-    CallStarted,
-    Fact,
-    MessageAdded,
-    SessionClosed,
-    SessionOpened,
-    SourceFact,
-    StreamFact,
-)
 from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.records.plain_text import recordable_name
 from tooltrail.records.states import InvocationState
@@ -151,7 +142,7 @@ class Recording:
                 self._add_session(event)
             case events.SessionEnd() if self._begin_fact():
                 reason = event.reason if isinstance(event.reason, str) else None
-                fact = SessionClosed(self._session(event.session), self._at, reason)
+                fact = facts.SessionClosed(self._session(event.session), self._at, reason)
                 self._append(fact, Parts(self._rules))
             case events.Skipped():
                 session = self._session(self._current)
@@ -179,7 +170,7 @@ class Recording:
         if not self._begin_fact():
             return
         parts = Parts(self._rules)
-        fact = MessageAdded(
+        fact = facts.MessageAdded(
             session=session,
             id=message_id,
             at=at,
@@ -196,7 +187,7 @@ class Recording:
     def _begin_line(self, line: events.Line) -> None:
         source = self._source
         self._line, self._is_new = line, line.offset >= source.since
-        self._place = SourceFact(
+        self._place = facts.SourceFact(
             format=source.format,
             file=source.path,
             offset=line.offset,
@@ -213,7 +204,7 @@ class Recording:
         more = NOT_REDACTED if self._rules is None else NOTHING
         environment = parts.add("environment", encode({**found.environment, **more}))
         title = found.title if isinstance(found.title, str) else None
-        fact = SessionOpened(
+        fact = facts.SessionOpened(
             session=self._session(found.session),
             at=self._at,
             title=None if title is None else parts.clean_text("title", title),
@@ -249,7 +240,7 @@ class Recording:
             found = found._replace(origin=NOTHING)
         parts = Parts(self._rules)
         text = "".join(one["text"] for one in blocks if one["type"] == "text")
-        fact = MessageAdded(
+        fact = facts.MessageAdded(
             session=self._session(found.session),
             id=self._id("message", found.session, found.message),
             at=self._at,
@@ -295,7 +286,7 @@ class Recording:
         self._waiting[name].append(_WaitingCall(call_id, tool_name, self._at, found.is_command))
         if not is_made:
             return
-        fact = CallStarted(
+        fact = facts.CallStarted(
             session=self._session(session),
             id=call_id,
             at=self._at,
@@ -338,7 +329,7 @@ class Recording:
         document = _document(found, call, streams, parts)
         status = exit_status_of(found.exit_status if output is None else output.exit_status)
         is_error = found.failure is not None
-        fact = CallEnded(
+        fact = facts.CallEnded(
             session=self._session(found.session),
             id=call.id,
             at=max(self._at, call.at),
@@ -371,7 +362,7 @@ class Recording:
 
     def _streams_of(
         self, found: events.Result, call: _WaitingCall, parts: Parts
-    ) -> tuple[StreamFact, ...]:
+    ) -> tuple[facts.StreamFact, ...]:
         """The streams of an output, in the order of its document."""
         output = found.output
         if output is None:
@@ -386,7 +377,7 @@ class Recording:
         folder = self._spool / str(call.id)
         return tuple(parts.stream(role, data, output, folder) for role, data in streams.items())
 
-    def _append(self, fact: Fact, parts: Parts, *repeated: bytes) -> None:
+    def _append(self, fact: facts.Fact, parts: Parts, *repeated: bytes) -> None:
         self._entries.append(Entry(fact, parts.bodies, repeated, parts.files))
         self._size += sum(map(len, parts.bodies))
         if len(self._entries) >= _TOGETHER or self._size >= _BYTES_TOGETHER:
@@ -421,7 +412,7 @@ def _time(given: object) -> datetime | None:
 
 
 def _document(
-    found: events.Result, call: _WaitingCall, streams: tuple[StreamFact, ...], parts: Parts
+    found: events.Result, call: _WaitingCall, streams: tuple[facts.StreamFact, ...], parts: Parts
 ) -> bytes:
     """The complete output; empty if the source does not have it."""
     output = found.output
