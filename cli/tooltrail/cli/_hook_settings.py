@@ -7,7 +7,7 @@ Claude Code and Codex have the same form. Every other byte of the file stays as 
 
 import os
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -74,29 +74,29 @@ class Settings:
         """Let the agent run a command for each event; return whether the file has changed."""
         if self.installed() == dict.fromkeys(agent.events, command):
             return False
-        with self._problems():
-            before = self._read()
-            data = _without_ours(before)
-            entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
-            for event in reversed(agent.events):
-                data = added(data, (_HOOKS, event), entry)
-            self._write(before, data)
-        return True
+        return self._replace_ours(agent.events, command)
 
     def uninstall(self) -> bool:
         """Remove our entries; return whether there were any."""
-        with self._problems():
-            before = self._read()
-            data = _without_ours(before)
-            if data != before:
-                self._write(before, data)
-        return data != before
+        return self._replace_ours((), "")
 
     def installed(self) -> dict[str, str]:
         """The command of each event for which our hook is installed."""
         with self._problems():
             found = _ours(self._read())
             return {event: text_of(member(nodes[0], "command")) for event, nodes in found}
+
+    def _replace_ours(self, events: Sequence[str], command: str) -> bool:
+        """Remove our entries, and add one for each event; return whether the file has changed."""
+        entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
+        with self._problems():
+            before = self._read()
+            data = _without_ours(before)
+            for event in reversed(events):
+                data = added(data, (_HOOKS, event), entry)
+            if data != before:
+                self._write(before, data)
+        return data != before
 
     @contextmanager
     def _problems(self) -> Generator[None]:

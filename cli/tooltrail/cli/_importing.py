@@ -50,8 +50,7 @@ def import_with_bar(
         found = counted(sum(one.is_relative_to(folder) for one in files), "file")
         say(f"found {found} in {printable(str(folder))}")
     importer = Importer(spool, rules, is_dry_run=is_dry_run)
-    imported: list[Imported] = []
-    failures: list[TooltrailError] = []
+    outcomes: list[Outcome] = []
     done = read = 0
 
     def looked_at() -> Iterator[Path]:
@@ -67,19 +66,16 @@ def import_with_bar(
             read += size
             update(done, read)
 
-        for one in _import_each(importer, looked_at(), paths, format_name, on_progress):
-            if isinstance(one, Imported):
-                imported.append(one)
-            else:
-                failures.append(one)
-    if failures and not imported:
+        outcomes += _import_each(importer, looked_at(), paths, format_name, on_progress)
+    failures = [one for one in outcomes if isinstance(one, TooltrailError)]
+    if failures and len(failures) == len(outcomes):
         raise failures[0]
-    if since is None and not imported:
+    if since is None and not outcomes:
         where = f" in {', '.join(map(str, paths))}" if paths else "; name a file or a folder"
         raise NotFoundError(f"no sessions of known agents found{where}")
     for failure in failures:
         say_error(failure)
-    return [*imported, *failures]
+    return outcomes
 
 
 def _files(

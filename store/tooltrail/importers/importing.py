@@ -125,10 +125,8 @@ class Importer:
             UnavailableError: the file cannot be read, or the spool cannot be written.
         """
         if not path.is_file():  # a pipe would never end
-            is_missing = not path.exists()
-            raise NotFoundError(
-                f"no file {path}" if is_missing else f"{path} is not a regular file"
-            )
+            problem = f"{path} is not a regular file" if path.exists() else f"no file {path}"
+            raise NotFoundError(problem)
         chosen = FORMATS[format_name or _recognize(path)]
         cursor = Cursor(self._spool, path.resolve(), chosen.NAME)
         try:

@@ -125,26 +125,22 @@ class StreamRedactor:
     def _advance(self, data: bytes, *, is_last: bool) -> bytes:
         held = self._held + data
         spans, until = self._search(held, is_last=is_last)
-        parts: list[bytes] = []
-        at = self._sent
+        redacted, at = bytearray(), self._sent
         for span in spans:
             if span.end > until:
                 break
-            self._send(parts, held[at : span.start])
-            self.found.append(Finding(span.rule, self._offset))
+            redacted += held[at : span.start]
+            self.found.append(Finding(span.rule, self._offset + len(redacted)))
             mark = b"[REDACTED:%b]" % span.rule.encode()
             self.removed += span.end - span.start - len(mark)
-            self._send(parts, mark)
+            redacted += mark
             at = span.end
-        self._send(parts, held[at:until])
+        redacted += held[at:until]
+        self._offset += len(redacted)
         # A match may depend on bytes before it: its beginning, or a byte that it must not follow.
         kept_from = max(0, until - self._rules.margin)
         self._held, self._sent = held[kept_from:], until - kept_from
-        return b"".join(parts)
-
-    def _send(self, parts: list[bytes], data: bytes) -> None:
-        parts.append(data)
-        self._offset += len(data)
+        return bytes(redacted)
 
     def _search(self, data: bytes, *, is_last: bool) -> tuple[list[_Span], int]:
         """The secrets in `data` in order, and the end of the bytes that can be sent now."""
