@@ -36,7 +36,7 @@ from tooltrail.redaction import RuleSet
 from tooltrail.wire.mcp import read_call
 from tooltrail.wire.mcp.asking import read_tools
 from tooltrail.wire.mcp.results import read_outcome
-from tooltrail.wire.members import JsonObject, object_in, text_in
+from tooltrail.wire.members import JsonObject, object_in, objects_in, text_in
 
 Sender: TypeAlias = Literal["client", "server", "proxy"]
 """Who made a message. The proxy itself answers a request that cannot reach its server."""
@@ -230,9 +230,8 @@ class McpRecorder:
         elif "method" not in message:
             self._add_response(message, key_of(original, "id"), copied)
         elif message["method"] == "notifications/progress":
-            self._add_progress(
-                message, key_of(object_in(original.get("params")), "progressToken"), parts
-            )
+            token = key_of(object_in(original.get("params")), "progressToken")
+            self._add_progress(message, token, parts)
 
     def _add_request(self, message: JsonObject, original: JsonObject, copied: Copied) -> None:
         """Record a request. The `original` has its ids as the peers send them."""
@@ -242,8 +241,7 @@ class McpRecorder:
         self._client = text_in(object_in(about).get("name")) or self._client
         if method == "notifications/cancelled":
             cancelled = key_of(object_in(original.get("params")), "requestId")
-            call = self._running.pop(cancelled, None)
-            if call is not None:
+            if (call := self._running.pop(cancelled, None)) is not None:
                 words = str(params.get("reason") or "the client cancelled the call")
                 self._end(call, copied, _failure(call, records.ErrorKind.CANCELLED, words))
         elif method == "tools/list":
@@ -356,8 +354,7 @@ def _failure(
 
 def _clean_base64(message: JsonObject, parts: Parts) -> None:
     """Replace the secrets in content that the record decodes, such as that of a resource."""
-    content = object_in(message.get("result")).get("content")
-    for block in map(object_in, content if isinstance(content, list) else ()):
+    for block in objects_in(object_in(message.get("result")).get("content")):
         for holder in (block, object_in(block.get("resource"))):
             for member in ("data", "blob"):
                 with suppress(ValueError):  # it is not base64

@@ -99,7 +99,7 @@ def _message(session: str, name: str, at: Any, role: str, data: Json) -> events.
     reasoning = reasoning_part(text, signature) if text or signature else None
     calls = _calls_in(objects_of(data, "toolRequests"))
     said = (reasoning, spelled(content) if content else None, *calls)
-    usage = without({"outputTokens": data.get("outputTokens")}, frozenset())
+    usage = without({"outputTokens": data.get("outputTokens")})
     origin = origin_of(NAME, data, usage, "model", response_id="apiCallId")
     return events.Message(session, name, at, role, said, origin, without(data, _SAID))
 

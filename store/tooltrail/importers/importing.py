@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 from tooltrail.importers import (
     atif,
@@ -42,22 +42,11 @@ _UNEXPECTED: Final = (
 """What a reader raises at a value that no version of its agent writes."""
 
 
-class Format(Protocol):
-    """The module of one format."""
+class Format(NamedTuple):
+    """What the module of a format has: whether a JSON value is of it, and the reader of a file."""
 
-    @property
-    def NAME(self) -> str:  # noqa: N802  the constant in the module
-        """Its name."""
-        ...
-
-    @property
-    def Reader(self) -> Callable[[Path], FileReader]:  # noqa: N802  the class in the module
-        """Makes the reader of a file."""
-        ...
-
-    def recognizes(self, value: Any) -> bool:
-        """Whether a JSON value is from a file of this format."""
-        ...
+    recognizes: Callable[[Any], bool]
+    reader: Callable[[Path], FileReader]
 
 
 class Imported(NamedTuple):
@@ -83,12 +72,14 @@ class Imported(NamedTuple):
 Outcome: TypeAlias = Imported | TooltrailError
 """What was imported from a file, or why nothing was."""
 
-_MODULES: Final[tuple[Format, ...]] = (
+_MODULES: Final = (
     *(claude_code, codex, copilot_cli, gemini_cli, pi, mini_swe_agent, opencode, swe_agent),
     *(atif, openhands, inspect, otlp_json),
     openai_chat,  # the last, since many formats hold messages that look like these
 )
-FORMATS: Final = {one.NAME: one for one in _MODULES}
+FORMATS: Final[dict[str, Format]] = {
+    one.NAME: Format(one.recognizes, one.Reader) for one in _MODULES
+}
 """Every format, by name."""
 
 
@@ -127,12 +118,12 @@ class Importer:
         if not path.is_file():  # a pipe would never end
             problem = f"{path} is not a regular file" if path.exists() else f"no file {path}"
             raise NotFoundError(problem)
-        chosen = FORMATS[format_name or _recognize(path)]
-        cursor = Cursor(self._spool, path.resolve(), chosen.NAME)
+        name = format_name or _recognize(path)
+        cursor = Cursor(self._spool, path.resolve(), name)
         try:
             with path.open("rb") as file:
-                source = Source(chosen.NAME, str(path.resolve()), cursor.read(file))
-                reader = chosen.Reader(path)
+                source = Source(name, str(path.resolve()), cursor.read(file))
+                reader = FORMATS[name].reader(path)
                 imported = self.import_lines(source, reader, _watched(file, on_progress))
                 end, damaged = file.tell(), imported.damaged
                 if damaged and damaged[-1].is_last:

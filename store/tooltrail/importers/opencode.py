@@ -90,7 +90,7 @@ def _message(session: str, number: str, message: Json) -> Iterator[events.Event]
             if not is_text and kind not in _PROVIDER:
                 others.append(events.Skipped(f"part {kind}", is_known=False))
     named = named_texts(info, provider="providerID", model="modelID", finish_reason="finish")
-    extras = without({"usage": info.get("tokens"), "cost": info.get("cost")}, frozenset())
+    extras = without({"usage": info.get("tokens"), "cost": info.get("cost")})
     origin = {"wire_format": NAME, **named, **({"extras": extras} if extras else {})}
     yield events.Message(session, name, at, role, said, origin, without(info, _OF_MESSAGE))
     yield from others

@@ -185,14 +185,9 @@ class Recording:
         self._append(fact, parts)
 
     def _begin_line(self, line: events.Line) -> None:
-        source = self._source
+        source, digest = self._source, digest_of(line.data)
         self._line, self._is_new = line, line.offset >= source.since
-        self._place = facts.SourceFact(
-            format=source.format,
-            file=source.path,
-            offset=line.offset,
-            digest=digest_of(line.data),
-        )
+        self._place = facts.SourceFact(source.format, source.path, line.offset, digest)
 
     def _add_session(self, found: events.Session) -> None:
         if found.session in self._opened:
