@@ -16,7 +16,7 @@ from tooltrail.cli._output import counted, print_array, printable, say
 from tooltrail.cli._tables import print_table
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.importers import Imported, Importer, Outcome, session_files, usual_folders
-from tooltrail.importers.hook_importing import has_events
+from tooltrail.importers.hooks import has_events
 from tooltrail.records.errors import DiskFullError, NotFoundError, TooltrailError
 from tooltrail.redaction import RuleSet
 
