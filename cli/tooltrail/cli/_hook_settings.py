@@ -7,7 +7,7 @@ Claude Code and Codex have the same form. Every other byte of the file stays as 
 
 import os
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -42,19 +42,17 @@ class Agent(NamedTuple):
     file: str
     events: tuple[str, ...]
 
-    def settings(self, environment: Mapping[str, str], *, of_project: bool) -> Path:
+    def settings(self, *, of_project: bool) -> Path:
         """The file with the settings of the project in the current folder, or of the user."""
-        of_user = Path(environment.get(self.variable) or Path.home() / self.folder)
+        of_user = Path(os.environ.get(self.variable) or Path.home() / self.folder)
         return (Path(self.folder).absolute() if of_project else of_user) / self.file
 
 
-_OF_BOTH = (
-    *("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "SessionStart", "SessionEnd"),
-)
-_OF_CLAUDE = (*_OF_BOTH, "PostToolUseFailure", "PermissionDenied")
+_BOTH = ("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "SessionStart", "SessionEnd")
+_OF_CLAUDE = (*_BOTH, "PostToolUseFailure", "PermissionDenied")
 AGENT_SETTINGS = {
     "claude-code": Agent("CLAUDE_CONFIG_DIR", ".claude", "settings.json", _OF_CLAUDE),
-    "codex": Agent("CODEX_HOME", ".codex", "hooks.json", (*_OF_BOTH, "Stop")),
+    "codex": Agent("CODEX_HOME", ".codex", "hooks.json", (*_BOTH, "Stop")),
 }
 """The agents with hooks, by name."""
 
