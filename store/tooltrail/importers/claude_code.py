@@ -75,7 +75,6 @@ class Reader(events.FileReader):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._sessions: set[str] = set()
         self._seen: dict[tuple[str, str], int] = {}
         self._commands: dict[str, str] = {}
 
@@ -100,8 +99,7 @@ class Reader(events.FileReader):
             yield events.Skipped("repeated line", is_known=True)
             return
         self._seen[session, name] = message
-        if session not in self._sessions:
-            self._sessions.add(session)
+        if self._is_new(session):
             yield _opening(session, value)
         yield from self._message(session, name, value)
 
@@ -133,10 +131,7 @@ class Reader(events.FileReader):
     def _result(self, session: str, call_id: str, block: Json, value: Json) -> events.Result:
         content, returned = block.get("content"), value.get("toolUseResult")
         receipt, command = text_of(content), self._commands.get(call_id)
-        if command is None:
-            output = output_of(returned, receipt, self._path)
-        else:
-            output = command_output_of(returned, receipt, self._path, command)
+        output = output_of(returned, receipt, self._path, command)
         failure = early_end(object_of(returned))
         if block.get("is_error") is True and (command is None or output is None):
             said = (kind for words, kind in _KINDS.items() if words in (receipt or "")[:_WORDS_IN])
@@ -170,9 +165,27 @@ def _opening(session: str, value: Json) -> events.Session:
     return events.Session(session, value.get("timestamp"), NAME, parent, environment=where)
 
 
-def output_of(returned: Any, receipt: str | None, path: Path) -> events.Output | None:
-    """What a tool returned; None if the source does not say."""
+class _Spill(NamedTuple):
+    """A file with a complete output that was too long for the session.
+
+    Attributes:
+        name: name of the file.
+        size: its bytes, at least; 0 if unknown.
+        preview: the beginning of the output.
+    """
+
+    name: str
+    size: int
+    preview: str
+
+
+def output_of(
+    returned: Any, receipt: str | None, path: Path, command: str | None = None
+) -> events.Output | None:
+    """What a tool returned, or a command if one is given; None if the source does not say."""
     spill = _spill_of(object_of(returned), receipt)
+    if command is not None:
+        return _command_output(returned, spill, path, command)
     if spill is not None:
         return _spilled_output("content", spill, path, returned)
     if returned is None:
@@ -181,11 +194,10 @@ def output_of(returned: Any, receipt: str | None, path: Path) -> events.Output |
     return events.Output(NOTHING, returned, lost=NOTHING if size is None else {"structured": size})
 
 
-def command_output_of(
-    returned: Any, receipt: str | None, path: Path, command: str
+def _command_output(
+    returned: Any, spill: _Spill | None, path: Path, command: str
 ) -> events.Output | None:
     """The output of a command. If it failed, its status and output are in one text."""
-    spill = _spill_of(object_of(returned), receipt)
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
             streams, lost = streams_of({"stdout": stdout, "stderr": stderr})
@@ -233,20 +245,6 @@ def _extras(value: Json, returned: Any, *, is_command: bool) -> Json:
         case _:
             pass
     return extras
-
-
-class _Spill(NamedTuple):
-    """A file with a complete output that was too long for the session.
-
-    Attributes:
-        name: name of the file.
-        size: its bytes, at least; 0 if unknown.
-        preview: the beginning of the output.
-    """
-
-    name: str
-    size: int
-    preview: str
 
 
 def _spill_of(returned: Json, receipt: str | None) -> _Spill | None:

@@ -93,7 +93,6 @@ class Reader(events.FileReader):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._is_open = False
         self._origin: Json = {"wire_format": "openai-responses"}
         self._total: Json = NOTHING
         self._open: Counter[str] = Counter()
@@ -110,8 +109,7 @@ class Reader(events.FileReader):
         what = str(item.get("type"))
         if kind == "turn_context":
             self._origin = {"wire_format": "openai-responses", **named_texts(item, "model")}
-        if kind == "session_meta" and not self._is_open:  # no second one, of a session copied here
-            self._is_open = True
+        if kind == "session_meta" and self._is_new(kind):  # no second one, of a session copied here
             self._session = named_texts(item, "id").get("id", self._session)
             about = {**object_of(item, "git"), **item}
             where = named_texts(about, "cwd", "originator", **_OF_SESSION)
@@ -184,17 +182,11 @@ class Reader(events.FileReader):
         said = _STATUS.match(receipt or "")
         lasted, units = object_of(end, "duration"), {"secs": 1000, "nanos": 1e-6}
         times = [milliseconds_of(lasted.get(name), unit_ms) for name, unit_ms in units.items()]
-        return events.Result(
-            self._session,
-            call_id,
-            at,
-            receipt,
-            output,
-            events.FAILED if is_refused or has_failed else None,
-            None if None in times else sum(filter(None, times)),
-            _extras(item, beside),
-            exit_status=int(said[said.lastindex or 0]) if said else None,
-        )
+        took = None if None in times else sum(filter(None, times))
+        failure = events.FAILED if is_refused or has_failed else None
+        extras, status = _extras(item, beside), int(said[said.lastindex or 0]) if said else None
+        found = events.Result(self._session, call_id, at, receipt, output, failure, took, extras)
+        return found._replace(exit_status=status)
 
 
 def _parent(item: Json) -> str | None:

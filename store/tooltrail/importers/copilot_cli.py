@@ -106,11 +106,9 @@ def _message(session: str, name: str, at: Any, role: str, data: Json) -> events.
 
 def _calls_in(requests: Iterable[Json]) -> Iterator[events.Call]:
     for request in requests:
-        match request:
-            case {"toolCallId": str(call_id), "name": str(tool)}:
-                yield events.Call(call_id, tool, request.get("arguments"))
-            case _:
-                pass
+        call_id, tool = request.get("toolCallId"), request.get("name")
+        if isinstance(call_id, str) and isinstance(tool, str):
+            yield events.Call(call_id, tool, request.get("arguments"))
 
 
 def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> events.Result:

@@ -198,6 +198,13 @@ class FileReader(ABC):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._session = path.stem
+        self._found: set[tuple[str, ...]] = set()
+
+    def _is_new(self, *names: str) -> bool:
+        """Whether something with these names is in the file for the first time."""
+        is_new = names not in self._found
+        self._found.add(names)
+        return is_new
 
     @abstractmethod
     def read(self, line: Line) -> Iterable[Event]:

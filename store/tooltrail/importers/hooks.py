@@ -152,7 +152,7 @@ class Reader(events.FileReader):
             return events.Output({"combined": returned}, command=command)
         if isinstance(returned, dict) and returned.keys() & {"stdout", "stderr"}:
             returned = {"stdout": "", "stderr": "", **object_of(returned)}
-        return claude_code.command_output_of(returned, None, path, command)
+        return claude_code.output_of(returned, None, path, command)
 
 
 def _call(session: str, event: Json, at: Any) -> events.Call:

@@ -224,5 +224,4 @@ def _recognize(path: Path) -> str:
                         return name
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
-    known = ", ".join(FORMATS)
-    raise NotFoundError(f"{path} is of no known format; the formats are {known}")
+    raise NotFoundError(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")

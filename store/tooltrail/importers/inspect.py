@@ -121,9 +121,8 @@ class _Sample:
         output = events.output_of(result) if has_all else None
         failure = _KINDS.get(str(error.get("type")), events.FAILED) if error else None
         extras = {**without(said, _KNOWN), **others_than_text(content), **cut}
-        session, at, took = self._session, event.get("timestamp"), _duration(event)
-        at = event.get("completed") or at
-        return events.Result(session, call_id, at, receipt, output, failure, took, extras)
+        at, took = event.get("completed") or event.get("timestamp"), _duration(event)
+        return events.Result(self._session, call_id, at, receipt, output, failure, took, extras)
 
 
 def _call(call: Json) -> events.Call:

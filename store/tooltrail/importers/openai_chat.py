@@ -12,7 +12,6 @@ log of a later request, which repeats all messages before it, adds only what is 
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tooltrail.importers import events
@@ -48,10 +47,6 @@ def recognizes(value: Any) -> bool:
 class Reader(events.FileReader):
     """Reads the conversations of one file."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._seen: set[str] = set()
-
     def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of all conversations in one value."""
         for one in _conversations(line.value):
@@ -66,9 +61,8 @@ class Reader(events.FileReader):
         session = next((name for name, one in named if list_of(one, "tool_calls")), names[-1])
         yield events.Session(session, at)
         for name, message in named:
-            if f"{session}/{name}" in self._seen:
+            if not self._is_new(session, name):
                 continue  # the log of a later request repeats it
-            self._seen.add(f"{session}/{name}")
             if not _is_message(message):
                 yield events.Skipped(str(message.get("role")), is_known=False)
                 continue
@@ -91,11 +85,8 @@ def _conversation(holder: Json) -> _Conversation | None:
         messages = objects_of(holder, name)
         if any(map(_is_message, messages)) and "trajectory_format" not in holder:
             response = object_of(holder, "response")
-            answers = [
-                {"role": "assistant", **object_of(one, "message")}
-                for one in objects_of(response, "choices")[:1]
-                if object_of(one, "message")
-            ]
+            answer = object_of(first_of(response, "choices"), "message")
+            answers = [{"role": "assistant", **answer}] if answer else []
             return _Conversation([*messages, *answers], response if answers else NOTHING, holder)
     return None
 

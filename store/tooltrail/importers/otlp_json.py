@@ -63,7 +63,6 @@ class Reader(events.FileReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._sessions: dict[str, str] = {}  # by trace
-        self._seen: set[tuple[str, str]] = set()  # spans and messages
         self._answers: set[tuple[str, str]] = set()
         self._asked: defaultdict[str, dict[str, tuple[str, Any]]] = defaultdict(dict)
         self._ran: set[tuple[str, str]] = set()  # calls whose spans came first
@@ -92,12 +91,6 @@ class Reader(events.FileReader):
                 yield from read(session, span)
             else:
                 yield events.Skipped("span", is_known=True)
-
-    def _is_new(self, session: str, name: str) -> bool:
-        """Whether a session has this for the first time."""
-        is_new = (session, name) not in self._seen
-        self._seen.add((session, name))
-        return is_new
 
     def _call(self, session: str, span: Json) -> Iterator[events.Event]:
         """A call, which a message may have asked for, and its result."""

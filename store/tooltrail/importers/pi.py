@@ -64,7 +64,6 @@ class Reader(events.FileReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._session = _session_in(path)
-        self._is_open = False
 
     def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line."""
@@ -72,10 +71,9 @@ class Reader(events.FileReader):
         kind, message = str(value.get("type")), object_of(value, "message")
         at, name = value.get("timestamp"), str(value.get("id") or line.offset)
         if kind == "session":
-            if self._is_open:
+            if not self._is_new(kind):
                 yield events.Skipped(kind, is_known=True)
                 return
-            self._is_open = True
             self._session = str(value.get("id") or self._session)
             parent = value.get("parentSession") or value.get("branchedFrom")
             parent = _session_in(Path(parent)) if isinstance(parent, str) else None

@@ -215,11 +215,9 @@ class Recording:
         calls: list[events.Call] = []
         for one in parts_of(found.content or None):
             if isinstance(one, events.Call):
-                call_id = one.call_id if isinstance(one.call_id, str) else None
-                call = one._replace(
-                    call_id=call_id or f"{found.message}/{len(calls)}",
-                    arguments=spelled(one.arguments),
-                )
+                given_id = one.call_id if isinstance(one.call_id, str) else None
+                call_id = given_id or f"{found.message}/{len(calls)}"
+                call = one._replace(call_id=call_id, arguments=spelled(one.arguments))
                 blocks.append(call_block(call, len(calls)))
                 calls.append(call)
             else:
