@@ -54,9 +54,8 @@ def member(container: Node, name: str) -> Node | None:
 
 def text_of(node: Node | None) -> str:
     """The text of a string; empty for any other value."""
-    return (
-        json.loads(node.text, strict=False) if node and node.text and node.type == "string" else ""
-    )
+    spelled = node.text if node is not None and node.type == "string" else None
+    return json.loads(spelled, strict=False) if spelled else ""
 
 
 def added(data: bytes, names: Sequence[str], item: Any) -> bytes:

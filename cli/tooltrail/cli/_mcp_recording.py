@@ -282,8 +282,7 @@ class McpRecorder:
             invocation_id=new_id(),
             started_at=copied.at,
         )
-        entry = invocation.start_entry(recorder.owner.name())
-        self._append(entry, redacted=copied.redacted)
+        self._append(invocation.start_entry(recorder.owner.name()), redacted=copied.redacted)
         about = object_in(object_in(original.get("params")).get("_meta"))
         return _RunningCall(invocation, copied.clock_ns, key_of(about, "progressToken"))
 
