@@ -20,13 +20,7 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import reasoning_part, text_of
 from tooltrail.importers.cuts import streams_of
-from tooltrail.importers.members import (
-    exit_status_of,
-    milliseconds_of,
-    named_texts,
-    names_in,
-    without,
-)
+from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.values import NOTHING, Json, list_of, object_of
 
 NAME: Final = "codex"
@@ -243,7 +237,7 @@ def _surfaces(end: Json) -> tuple[events.Output | None, bool, Json]:
             printed = b"".join(output.streams.values()).decode("utf-8", "replace")
             both = ("aggregated_output", "formatted_output")
             repeated = {name for name in both if str(end.get(name, "")).strip() in printed}
-            if exit_status_of(end.get("exit_code")) is not None:
+            if events.exit_status_of(end.get("exit_code")) is not None:
                 repeated.add("exit_code")
             return output, False, without(end, _OF_COMMAND | repeated)
         case {"type": "mcp_tool_call_end", "result": {"Ok": result}}:

@@ -71,8 +71,8 @@ class Reader(events.FileReader):
             self._session = str(data.get("sessionId") or self._session)
             about = {**object_of(data, "context"), "agent_version": data.get("copilotVersion")}
             where = named_texts(about, "cwd", "agent_version", "repository", **_OF_GIT)
-            at = data.get("startTime") or at
-            yield events.Session(self._session, at, NAME, environment=where)
+            began = data.get("startTime") or at
+            yield events.Session(self._session, began, NAME, environment=where)
             return
         agent = value.get("agentId") or data.get("parentToolCallId")
         session = f"{self._session}/{agent}" if agent else self._session

@@ -201,7 +201,6 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
     """The existing folders in which agents leave their sessions."""
     codex_home = Path(environment.get("CODEX_HOME") or home / ".codex")
     pi_home = Path(environment.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent")
-    mini = environment.get("MSWEA_GLOBAL_CONFIG_DIR") or home / ".config" / "mini-swe-agent"
     folders = [
         claude_projects(environment, home),
         codex_home / "sessions",
@@ -209,7 +208,7 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
         Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state",
         Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp",
         Path(environment.get("PI_CODING_AGENT_SESSION_DIR") or pi_home / "sessions"),
-        Path(mini),
+        Path(environment.get("MSWEA_GLOBAL_CONFIG_DIR") or home / ".config" / "mini-swe-agent"),
     ]
     return [folder for folder in folders if folder.is_dir()]
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from tooltrail.importers.values import Json
 
-_MOST_STATUS: Final = 255
 _MOST_MS: Final = 10**15
 """A longer time, of 30,000 years, is no time at all."""
 
@@ -47,11 +46,6 @@ def parsed(value: Any) -> Any:
 def _finite(spelled_float: str) -> float | str:
     number = float(spelled_float)
     return number if isfinite(number) else spelled_float
-
-
-def exit_status_of(value: Any) -> int | None:
-    """An exit status, 0 to 255; None for any other value."""
-    return value if type(value) is int and 0 <= value <= _MOST_STATUS else None
 
 
 def milliseconds_of(number: Any, unit_ms: float = 1) -> int | None:

@@ -135,8 +135,7 @@ def _command_output(metadata: Json, given: Json, cwd: Any) -> events.Output | No
     text = metadata.get("output")
     if not isinstance(text, str):
         return None
-    is_long = len(text) >= _SHOWN_CHARS
-    is_cut = is_long and (text.startswith("...") or text.endswith("..."))
+    is_cut = len(text) >= _SHOWN_CHARS and "..." in (text[:3], text[-3:])
     return events.Output(
         {"combined": text},
         command=str(given.get("command", "")),

@@ -74,8 +74,7 @@ class Reader(events.FileReader):
 
     def _said(self, name: str, event: Json) -> events.Message:
         content = object_of(event.get("args", event)).get("content")
-        is_first = name == "0"
-        source = event.get("source", "user" if is_first else "agent")
+        source = event.get("source", "user" if name == "0" else "agent")
         role = "user" if source == "user" else "assistant"
         role = "system" if event.get("action") == "system" else role
         return self._message(name, event, role, content)

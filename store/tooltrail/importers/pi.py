@@ -19,10 +19,10 @@ from tooltrail.importers.values import Json, object_of
 NAME: Final = "pi"
 
 _NO_CONVERSATION: Final = names_in(
-    "branch_summary compaction context_edit custom label model_change session_info "
+    "branch_summary compaction context_edit custom label model_change session session_info "
     "thinking_level_change usage"
 )
-"""Types of entries that are about the agent's own state."""
+"""Types of entries that are about the agent's own state, such as a second head."""
 
 _WIRE_FORMATS: Final = {
     "anthropic-messages": "anthropic",
@@ -70,10 +70,7 @@ class Reader(events.FileReader):
         value = object_of(line.value)
         kind, message = str(value.get("type")), object_of(value, "message")
         at, name = value.get("timestamp"), str(value.get("id") or line.offset)
-        if kind == "session":
-            if not self._is_new(kind):
-                yield events.Skipped(kind, is_known=True)
-                return
+        if kind == "session" and self._is_new(kind):
             self._session = str(value.get("id") or self._session)
             parent = value.get("parentSession") or value.get("branchedFrom")
             parent = _session_in(Path(parent)) if isinstance(parent, str) else None

@@ -15,7 +15,7 @@ from uuid import UUID
 from tooltrail.importers import events
 from tooltrail.importers.blocks import block_of, call_block, others_than_text, parts_of, text_of
 from tooltrail.importers.documents import failure_document, success_document
-from tooltrail.importers.members import exit_status_of, milliseconds_of, spelled
+from tooltrail.importers.members import milliseconds_of, spelled
 from tooltrail.importers.parts import Parts, encoded
 from tooltrail.importers.values import NOTHING, Json
 from tooltrail.journal.environment import NOT_REDACTED
@@ -241,7 +241,7 @@ class Recording:
             text=parts.add("text", encoded(text)),
             document=self._document_of(found, blocks, text, parts),
             source=self._place,
-            extras=self._extras_of(found.extras, parts),
+            extras=parts.add("extras", encode(dict(found.extras))) if found.extras else None,
             redacted=parts.redacted,
         )
         self._append(fact, parts)
@@ -256,9 +256,6 @@ class Recording:
         if found.origin:
             members["origin"] = found.origin
         return parts.add("document", encode(members))
-
-    def _extras_of(self, extras: Json, parts: Parts) -> Digest | None:
-        return parts.add("extras", encode(dict(extras))) if extras else None
 
     def _add_call(
         self, found: events.Call, session: str, message: str | None = None, position: int = 0
@@ -320,7 +317,7 @@ class Recording:
         streams = self._streams_of(found, call, parts)
         receipt = None if found.receipt is None else parts.add("receipt", encoded(found.receipt))
         document = _document(found, call, streams, parts)
-        status = exit_status_of(found.exit_status if output is None else output.exit_status)
+        status = events.exit_status_of(found.exit_status if output is None else output.exit_status)
         is_error = found.failure is not None
         fact = facts.CallEnded(
             session=self._session(found.session),
@@ -335,7 +332,7 @@ class Recording:
             timed_out=False if call.is_command and document and not is_error else None,
             source=self._place,
             receipt=receipt,
-            extras=self._extras_of(found.extras, parts),
+            extras=parts.add("extras", encode(dict(found.extras))) if found.extras else None,
             redacted=parts.redacted,
         )
         parts.bodies.append(document)
@@ -419,6 +416,6 @@ def _document(
         parts.clean_text(name, text) if isinstance(text, str) else None
         for name, text in (("command", output.command), ("cwd", output.cwd))
     )
-    status = exit_status_of(output.exit_status)
+    status = events.exit_status_of(output.exit_status)
     output = output._replace(command=command, cwd=cwd, exit_status=status)
     return success_document(call.tool_name, output, streams, is_command=call.is_command)

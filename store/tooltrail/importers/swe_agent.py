@@ -18,9 +18,7 @@ NAME: Final = "swe-agent"
 
 _TOOL: Final = "bash"
 
-_NO_COMMANDS: Final = frozenset(
-    {"", "exit_api", "exit_context", "exit_cost", "exit_error", "exit_format"}
-)
+_NO_COMMANDS: Final = names_in("exit_api exit_context exit_cost exit_error exit_format") | {""}
 """Actions that run nothing; with most of them, SWE-agent itself ends a run."""
 
 _TIMED_OUT: Final = re.compile(

@@ -75,15 +75,13 @@ def redact_json(data: bytes, rules: RuleSet) -> Redacted:
     redacted = redact(data, rules)
     if not redacted.found or _is_json(redacted.data) or not _is_json(data):
         return redacted
-    parts: list[bytes] = []
-    found: list[Finding] = []
-    size = 0
+    clean, found = bytearray(), list[Finding]()
     for n, part in enumerate(_STRING.split(data)):
+        clean += b'"' if n else b""
         kept, secrets = redact(part, rules) if n % 2 else Redacted(part, ())
-        found += [Finding(one.rule, size + n + one.offset) for one in secrets]
-        parts.append(kept)
-        size += len(kept)
-    return Redacted(b'"'.join(parts), tuple(found))
+        found += [Finding(one.rule, len(clean) + one.offset) for one in secrets]
+        clean += kept
+    return Redacted(bytes(clean), tuple(found))
 
 
 def _is_json(data: bytes) -> bool:
@@ -187,8 +185,7 @@ def _match_at(rule: Rule, data: bytes, marker: int) -> re.Match[bytes] | None:
     """The match of a rule with the marker at an offset."""
     pattern = _compiled(rule.pattern)
     for distance in rule.distances:
-        match = pattern.match(data, marker - distance) if distance <= marker else None
-        if match is not None:
+        if distance <= marker and (match := pattern.match(data, marker - distance)):
             return match
     return None
 
