@@ -49,6 +49,7 @@ class Agent(NamedTuple):
 
 
 _BOTH = ("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "SessionStart", "SessionEnd")
+"""The events of both agents."""
 _OF_CLAUDE = (*_BOTH, "PostToolUseFailure", "PermissionDenied")
 AGENT_SETTINGS = {
     "claude-code": Agent("CLAUDE_CONFIG_DIR", ".claude", "settings.json", _OF_CLAUDE),
