@@ -32,8 +32,8 @@ from tests.support.evidence import problems_of
 
 from tooltrail.importers import Imported
 from tooltrail.importers.events import Line
-from tooltrail.importers.hook_importing import has_events, import_events, settle
 from tooltrail.importers.hook_log import append_event
+from tooltrail.importers.hooks import has_events, import_events, settle
 from tooltrail.importers.lines import read_lines
 from tooltrail.importers.values import list_of, object_of
 from tooltrail.records import DamageError

@@ -6,7 +6,7 @@ from tooltrail.cli._failures import say_error
 from tooltrail.cli._output import counted, printable, say
 from tooltrail.cli._redaction import used_rules
 from tooltrail.importers import Imported, Outcome
-from tooltrail.importers.hook_importing import has_events, import_events, settle
+from tooltrail.importers.hooks import has_events, import_events, settle
 from tooltrail.records.errors import TooltrailError, UnavailableError
 
 

@@ -7,7 +7,7 @@ Claude Code and Codex have the same form. Every other byte of the file stays as 
 
 import os
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -42,19 +42,18 @@ class Agent(NamedTuple):
     file: str
     events: tuple[str, ...]
 
-    def settings(self, environment: Mapping[str, str], *, of_project: bool) -> Path:
+    def settings(self, *, of_project: bool) -> Path:
         """The file with the settings of the project in the current folder, or of the user."""
-        of_user = Path(environment.get(self.variable) or Path.home() / self.folder)
+        of_user = Path(os.environ.get(self.variable) or Path.home() / self.folder)
         return (Path(self.folder).absolute() if of_project else of_user) / self.file
 
 
-_OF_BOTH = (
-    *("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "SessionStart", "SessionEnd"),
-)
-_OF_CLAUDE = (*_OF_BOTH, "PostToolUseFailure", "PermissionDenied")
+_BOTH = ("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "SessionStart", "SessionEnd")
+"""The events of both agents."""
+_OF_CLAUDE = (*_BOTH, "PostToolUseFailure", "PermissionDenied")
 AGENT_SETTINGS = {
     "claude-code": Agent("CLAUDE_CONFIG_DIR", ".claude", "settings.json", _OF_CLAUDE),
-    "codex": Agent("CODEX_HOME", ".codex", "hooks.json", (*_OF_BOTH, "Stop")),
+    "codex": Agent("CODEX_HOME", ".codex", "hooks.json", (*_BOTH, "Stop")),
 }
 """The agents with hooks, by name."""
 
@@ -74,29 +73,29 @@ class Settings:
         """Let the agent run a command for each event; return whether the file has changed."""
         if self.installed() == dict.fromkeys(agent.events, command):
             return False
-        with self._problems():
-            before = self._read()
-            data = _without_ours(before)
-            entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
-            for event in reversed(agent.events):
-                data = added(data, (_HOOKS, event), entry)
-            self._write(before, data)
-        return True
+        return self._replace_ours(agent.events, command)
 
     def uninstall(self) -> bool:
         """Remove our entries; return whether there were any."""
-        with self._problems():
-            before = self._read()
-            data = _without_ours(before)
-            if data != before:
-                self._write(before, data)
-        return data != before
+        return self._replace_ours((), "")
 
     def installed(self) -> dict[str, str]:
         """The command of each event for which our hook is installed."""
         with self._problems():
             found = _ours(self._read())
             return {event: text_of(member(nodes[0], "command")) for event, nodes in found}
+
+    def _replace_ours(self, events: Sequence[str], command: str) -> bool:
+        """Remove our entries, and add one for each event; return whether the file has changed."""
+        entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
+        with self._problems():
+            before = self._read()
+            data = _without_ours(before)
+            for event in reversed(events):
+                data = added(data, (_HOOKS, event), entry)
+            if data != before:
+                self._write(before, data)
+        return data != before
 
     @contextmanager
     def _problems(self) -> Generator[None]:

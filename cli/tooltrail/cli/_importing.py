@@ -2,9 +2,10 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from tooltrail.artifacts import FOLLOW_INTERVAL_S
@@ -16,7 +17,7 @@ from tooltrail.cli._output import counted, print_array, printable, say
 from tooltrail.cli._tables import print_table
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.importers import Imported, Importer, Outcome, session_files, usual_folders
-from tooltrail.importers.hook_importing import has_events
+from tooltrail.importers.hooks import has_events
 from tooltrail.records.errors import DiskFullError, NotFoundError, TooltrailError
 from tooltrail.redaction import RuleSet
 
@@ -50,36 +51,30 @@ def import_with_bar(
         found = counted(sum(one.is_relative_to(folder) for one in files), "file")
         say(f"found {found} in {printable(str(folder))}")
     importer = Importer(spool, rules, is_dry_run=is_dry_run)
-    imported: list[Imported] = []
-    failures: list[TooltrailError] = []
-    done = read = 0
-
-    def looked_at() -> Iterator[Path]:
-        nonlocal done
-        for file in files:
-            yield file
-            done += 1
-
+    outcomes: list[Outcome] = []
+    read = 0
     with progress_bar("importing", len(files)) as update:
 
-        def on_progress(size: int) -> None:
+        def advance(done: int, size: int) -> None:
             nonlocal read
             read += size
             update(done, read)
 
-        for one in _import_each(importer, looked_at(), paths, format_name, on_progress):
-            if isinstance(one, Imported):
-                imported.append(one)
-            else:
-                failures.append(one)
-    if failures and not imported:
+        for done, file in enumerate(files):
+            one = _import_one(importer, file, paths, format_name, partial(advance, done))
+            if one is not None:
+                outcomes.append(one)
+            if isinstance(one, DiskFullError):
+                break  # for the other files there is no room either
+    failures = [one for one in outcomes if isinstance(one, TooltrailError)]
+    if failures and len(failures) == len(outcomes):
         raise failures[0]
-    if since is None and not imported:
+    if since is None and not outcomes:
         where = f" in {', '.join(map(str, paths))}" if paths else "; name a file or a folder"
         raise NotFoundError(f"no sessions of known agents found{where}")
     for failure in failures:
         say_error(failure)
-    return [*imported, *failures]
+    return outcomes
 
 
 def _files(
@@ -94,22 +89,18 @@ def _files(
             yield file
 
 
-def _import_each(
+def _import_one(
     importer: Importer,
-    files: Iterable[Path],
+    file: Path,
     paths: Sequence[Path],
     format_name: str | None,
     on_progress: Callable[[int], None] = lambda _size: None,
-) -> Iterator[Outcome]:
-    """Import files. One of another format is skipped, unless its own path was given."""
-    for file in files:
-        try:
-            yield importer.import_file(file, format_name, on_progress)
-        except TooltrailError as error:
-            if file in paths or not isinstance(error, NotFoundError):
-                yield error
-            if isinstance(error, DiskFullError):
-                return  # for the other files there is no room either
+) -> Outcome | None:
+    """Import a file; None for a file of another format, unless its own path was given."""
+    try:
+        return importer.import_file(file, format_name, on_progress)
+    except TooltrailError as error:
+        return error if file in paths or not isinstance(error, NotFoundError) else None
 
 
 def follow(
@@ -132,12 +123,15 @@ def follow(
 
     while True:
         has_new = False
-        for one in _import_each(importer, _files(paths, has_changed), (), format_name):
+        for file in _files(paths, has_changed):
+            one = _import_one(importer, file, (), format_name)
             if isinstance(one, TooltrailError):
                 say_error(one)
-            elif one.counts.get("new"):
+            elif one is not None and one.counts.get("new"):
                 has_new = True
                 yield one
+            if isinstance(one, DiskFullError):
+                break
         if has_new or has_events(location.spool_folder):
             with location.open(create=True) as store:  # imports hook events
                 _ = store.reader  # ingests

@@ -47,17 +47,15 @@ def member(container: Node, name: str) -> Node | None:
     """The value of a member of an object; None if there is none."""
     # The last of several with one name counts, as in JavaScript.
     for pair in reversed(children_of(container)) if container.type == "object" else ():
-        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
-        if key is not None and key.text is not None and json.loads(key.text, strict=False) == name:
-            return value
+        if text_of(pair.child_by_field_name("key")) == name:
+            return pair.child_by_field_name("value")
     return None
 
 
 def text_of(node: Node | None) -> str:
     """The text of a string; empty for any other value."""
-    return (
-        json.loads(node.text, strict=False) if node and node.text and node.type == "string" else ""
-    )
+    spelled = node.text if node is not None and node.type == "string" else None
+    return json.loads(spelled, strict=False) if spelled else ""
 
 
 def added(data: bytes, names: Sequence[str], item: Any) -> bytes:

@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import JsonValue
 
+from tooltrail import records
 from tooltrail.cli._output import say
 from tooltrail.cli._process import held_signals
 from tooltrail.cli._recording import session_of
@@ -28,18 +29,6 @@ from tooltrail.importers.values import NOTHING
 from tooltrail.journal import Entry, Invocation, Recorder, Session
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.environment import NOT_REDACTED
-from tooltrail.records import (
-    DEFAULT_POLICY,
-    CompleteOutput,
-    ErrorKind,
-    GenericOutput,
-    ResultBlock,
-    ToolDefinition,
-    ToolError,
-    TooltrailError,
-    complete_output_of_result,
-    default_families,
-)
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import RedactionFact
@@ -47,7 +36,7 @@ from tooltrail.redaction import RuleSet
 from tooltrail.wire.mcp import read_call
 from tooltrail.wire.mcp.asking import read_tools
 from tooltrail.wire.mcp.results import read_outcome
-from tooltrail.wire.members import JsonObject, object_in, text_in
+from tooltrail.wire.members import JsonObject, object_in, objects_in, text_in
 
 Sender: TypeAlias = Literal["client", "server", "proxy"]
 """Who made a message. The proxy itself answers a request that cannot reach its server."""
@@ -145,7 +134,9 @@ class McpRecorder:
         self._source, self._named, self._server_name = source, session, server_name
         self._rules = rules
         self._environment = NOT_REDACTED if rules is None else NOTHING
-        self._recorder = Recorder(spool, policy=DEFAULT_POLICY, families=default_families())
+        self._recorder = Recorder(
+            spool, policy=records.DEFAULT_POLICY, families=records.default_families()
+        )
         self._copies = SimpleQueue[Copied | None]()
         self._thread = threading.Thread(target=self._record, daemon=True)
         self._has_failed = False
@@ -155,8 +146,8 @@ class McpRecorder:
         self._entries: list[Entry] = []
         self._running: dict[str, _RunningCall] = {}
         self._lists: dict[str, bool] = {}  # by request, whether it continues the list before
-        self._tools: tuple[ToolDefinition, ...] = ()
-        self._offered: tuple[ToolDefinition, ...] | None = None
+        self._tools: tuple[records.ToolDefinition, ...] = ()
+        self._offered: tuple[records.ToolDefinition, ...] | None = None
 
     def copy(self, sender: Sender, data: bytes) -> None:
         """Record bytes of the traffic. Returns at once."""
@@ -191,7 +182,7 @@ class McpRecorder:
             self._flush()
             if self._opened is not None:
                 self._opened.__exit__()
-        except TooltrailError as error:
+        except records.TooltrailError as error:
             self._fail(error)
         self._recorder.close()
 
@@ -199,7 +190,7 @@ class McpRecorder:
         entries, self._entries = self._entries, []
         try:
             self._recorder.append(entries)
-        except TooltrailError as error:
+        except records.TooltrailError as error:
             # The start of a running call may be lost. Its end would then be rejected.
             self._running.clear()
             self._fail(error)
@@ -239,9 +230,8 @@ class McpRecorder:
         elif "method" not in message:
             self._add_response(message, key_of(original, "id"), copied)
         elif message["method"] == "notifications/progress":
-            self._add_progress(
-                message, key_of(object_in(original.get("params")), "progressToken"), parts
-            )
+            token = key_of(object_in(original.get("params")), "progressToken")
+            self._add_progress(message, token, parts)
 
     def _add_request(self, message: JsonObject, original: JsonObject, copied: Copied) -> None:
         """Record a request. The `original` has its ids as the peers send them."""
@@ -251,10 +241,9 @@ class McpRecorder:
         self._client = text_in(object_in(about).get("name")) or self._client
         if method == "notifications/cancelled":
             cancelled = key_of(object_in(original.get("params")), "requestId")
-            call = self._running.pop(cancelled, None)
-            if call is not None:
+            if (call := self._running.pop(cancelled, None)) is not None:
                 words = str(params.get("reason") or "the client cancelled the call")
-                self._end(call, copied, _failure(call, ErrorKind.CANCELLED, words))
+                self._end(call, copied, _failure(call, records.ErrorKind.CANCELLED, words))
         elif method == "tools/list":
             self._lists[key] = params.get("cursor") is not None
         elif method == "tools/call" and message.get("id") is not None:
@@ -268,9 +257,9 @@ class McpRecorder:
             return
         try:
             self._end(call, copied, *_output_of(call, message, copied.sender))
-        except (TooltrailError, ValueError) as error:
+        except (records.TooltrailError, ValueError) as error:
             words = f"the result cannot be recorded: {error}"
-            failure = _failure(call, ErrorKind.OUTPUT_PERSISTENCE_FAILED, words)
+            failure = _failure(call, records.ErrorKind.OUTPUT_PERSISTENCE_FAILED, words)
             self._end(call, copied, failure)
             raise
 
@@ -293,8 +282,7 @@ class McpRecorder:
             invocation_id=new_id(),
             started_at=copied.at,
         )
-        entry = invocation.start_entry(recorder.owner.name())
-        self._append(entry, redacted=copied.redacted)
+        self._append(invocation.start_entry(recorder.owner.name()), redacted=copied.redacted)
         about = object_in(object_in(original.get("params")).get("_meta"))
         return _RunningCall(invocation, copied.clock_ns, key_of(about, "progressToken"))
 
@@ -302,7 +290,7 @@ class McpRecorder:
         self,
         call: _RunningCall,
         copied: Copied,
-        output: CompleteOutput,
+        output: records.CompleteOutput,
         extras: Mapping[str, JsonValue] = NOTHING,
     ) -> None:
         entry, _ = call.invocation.end_entry(
@@ -339,7 +327,7 @@ class McpRecorder:
 
 def _output_of(
     call: _RunningCall, message: JsonObject, sender: Sender
-) -> tuple[CompleteOutput, JsonObject]:
+) -> tuple[records.CompleteOutput, JsonObject]:
     """The output of a call in its response, and the members that have no place in the output.
 
     An answer of another shape than a result, such as a request for input, is kept as one value.
@@ -351,22 +339,21 @@ def _output_of(
         return _failure(call, kind, words, error), {}
     name = call.invocation.tool_name
     outcome = read_outcome(object_in(result))
-    if isinstance(outcome, ResultBlock):
-        return complete_output_of_result(name, outcome), outcome.extras
-    return CompleteOutput.success(name, GenericOutput.of(structured=result)), {}
+    if isinstance(outcome, records.ResultBlock):
+        return records.complete_output_of_result(name, outcome), outcome.extras
+    return records.CompleteOutput.success(name, records.GenericOutput.of(structured=result)), {}
 
 
 def _failure(
     call: _RunningCall, kind: str, words: str, details: JsonValue = None
-) -> CompleteOutput:
-    error = ToolError(kind=kind, message=words, details=details)
-    return CompleteOutput.failure(call.invocation.tool_name, error)
+) -> records.CompleteOutput:
+    error = records.ToolError(kind=kind, message=words, details=details)
+    return records.CompleteOutput.failure(call.invocation.tool_name, error)
 
 
 def _clean_base64(message: JsonObject, parts: Parts) -> None:
     """Replace the secrets in content that the record decodes, such as that of a resource."""
-    content = object_in(message.get("result")).get("content")
-    for block in map(object_in, content if isinstance(content, list) else ()):
+    for block in objects_in(object_in(message.get("result")).get("content")):
         for holder in (block, object_in(block.get("resource"))):
             for member in ("data", "blob"):
                 with suppress(ValueError):  # it is not base64

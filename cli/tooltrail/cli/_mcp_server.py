@@ -8,7 +8,7 @@ store again, so it finds every fact that was recorded before.
 import asyncio
 from codecs import getincrementaldecoder
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Annotated, Any
 
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -86,10 +86,8 @@ class RecordTools:
             if (count := shown.count("\n")) < len(page.items):  # for the cursor of what is shown
                 page = reader.invocations(where, limit=max(count, 1), cursor=cursor)
             note = f"{len(page.items)} of {counted(reader.count_invocations(where), 'call')}"
-        return [
-            shown,
-            note + (f"; read on with cursor={page.next_cursor}" if page.next_cursor else ""),
-        ]
+        more = f"; read on with cursor={page.next_cursor}" if page.next_cursor else ""
+        return [shown, note + more]
 
     def show_call(self, *, call: Call = "@last") -> list[str]:
         """Show one call with all its members. `read` returns a text that is shortened here."""
@@ -176,35 +174,25 @@ def serve(location: Location) -> None:
     server.run()
 
 
-@contextmanager
 def _text(
     store: Store, artifact: str | None, session: str | None, call: str, part: str | None
-) -> Generator[ArtifactReader]:
+) -> AbstractContextManager[ArtifactReader]:
     """A reader of the text that the arguments of a tool name."""
     if artifact:
-        yield open_known(store, artifact)
-        return
-    reader = store.reader
+        return nullcontext(open_known(store, artifact))
     if session:
-        transcript = "".join(FORMATS["text"](load_transcript(reader, session)))
-        with _in_memory(transcript) as text:
-            yield text
-        return
-    detail = reader.invocation(call)
+        return _in_memory("".join(FORMATS["text"](load_transcript(store.reader, session))))
+    detail = store.reader.invocation(call)
     roles = [one.role for one in streams_of(store, detail, None)]
     name = part or next(iter(roles), "complete_output")
     if detail.stream(name) or name in roles:
         (stream,) = streams_of(store, detail, name)
-        with stream.reader() as text:
-            yield text
-        return
+        return stream.reader()
     record = _record_of(detail)
     if not (member := record.get(name)):
         parts = ", ".join((*roles, *(one for one in record if record[one])))
         raise NotFoundError(f"call {call} ({detail.summary.state}) has no {name}; it has {parts}")
-    shown = member if isinstance(member, str) else indent_json(encode(member).decode())
-    with _in_memory(shown) as text:
-        yield text
+    return _in_memory(member if isinstance(member, str) else indent_json(encode(member).decode()))
 
 
 def _record_of(detail: InvocationDetail) -> Any:

@@ -24,8 +24,7 @@ def used_rules(environment: Mapping[str, str] = os.environ) -> RuleSet:
     Raises:
         InvalidRecordError: the file of the user cannot be read, or holds an invalid rule.
     """
-    name = environment.get(VARIABLE)
-    if not name:
+    if not (name := environment.get(VARIABLE)):
         return default_rules()
     import tomllib  # noqa: PLC0415  only for a file of the user
 

@@ -8,17 +8,7 @@ async with RecordingHooks(session) as hooks:
 import asyncio
 from typing import Any, Self
 
-from agents import (
-    Agent,
-    FunctionTool,
-    ItemHelpers,
-    ModelResponse,
-    RunContextWrapper,
-    RunHooks,
-    Tool,
-    TResponseInputItem,
-    UserError,
-)
+import agents as sdk
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
@@ -29,10 +19,10 @@ from tooltrail.wire import complete_output_of, wire_format
 
 _FORMAT = "openai-responses"
 
-_Context = RunContextWrapper[Any]
+_Context = sdk.RunContextWrapper[Any]
 
 
-class RecordingHooks(RunHooks[Any]):
+class RecordingHooks(sdk.RunHooks[Any]):
     """Records the tool calls and messages of runs in a session.
 
     An exception of recording is logged and never reaches the run. With `async with`, calls that
@@ -55,9 +45,9 @@ class RecordingHooks(RunHooks[Any]):
     async def on_llm_start(
         self,
         context: _Context,
-        agent: Agent[Any],
+        agent: sdk.Agent[Any],
         system_prompt: str | None,
-        input_items: list[TResponseInputItem],
+        input_items: list[sdk.TResponseInputItem],
     ) -> None:
         """Record a changed system prompt, and the new items that are not recorded yet."""
         with logged_errors("an input of the model"):
@@ -71,7 +61,7 @@ class RecordingHooks(RunHooks[Any]):
             self._system = system_prompt
 
     async def on_llm_end(
-        self, context: _Context, agent: Agent[Any], response: ModelResponse
+        self, context: _Context, agent: sdk.Agent[Any], response: sdk.ModelResponse
     ) -> None:
         """Record the answer of the model, in the items of the SDK."""
         with logged_errors("an answer of the model"):
@@ -80,7 +70,7 @@ class RecordingHooks(RunHooks[Any]):
             answer = await asyncio.to_thread(record_response, self._session, _FORMAT, payload)
             self._asked |= {call.call_id: call for call in answer.calls}
 
-    async def on_tool_start(self, context: _Context, agent: Agent[Any], tool: Tool) -> None:
+    async def on_tool_start(self, context: _Context, agent: sdk.Agent[Any], tool: sdk.Tool) -> None:
         """Record that a tool is about to run."""
         with logged_errors(f"the start of a call of {tool.name}"):
             call = self._call_of(context, tool)
@@ -88,7 +78,7 @@ class RecordingHooks(RunHooks[Any]):
             self._running[context, tool.name] = await self._session.astart(call)
 
     async def on_tool_end(
-        self, context: _Context, agent: Agent[Any], tool: Tool, result: object
+        self, context: _Context, agent: sdk.Agent[Any], tool: sdk.Tool, result: object
     ) -> None:
         """Record the result of a tool; a call without a recorded start is recorded now."""
         with logged_errors(f"a result of {tool.name}"):
@@ -101,7 +91,7 @@ class RecordingHooks(RunHooks[Any]):
                 await self._session.arecord(EndedCall(call, output, seen=seen))
             self._answered |= {call.call_id} - {None}
 
-    def _call_of(self, context: _Context, tool: Tool) -> ToolCall:
+    def _call_of(self, context: _Context, tool: sdk.Tool) -> ToolCall:
         """The call in the answer of the model, or else what the SDK says of the call."""
         if not isinstance(context, ToolContext):
             return ToolCall(tool_name=tool.name, arguments_raw="")
@@ -125,7 +115,7 @@ class RecordingHooks(RunHooks[Any]):
 
 
 def _surfaces(
-    context: _Context, tool: Tool, name: str, result: object
+    context: _Context, tool: sdk.Tool, name: str, result: object
 ) -> tuple[CompleteOutput, str | None]:
     """The complete output, and the text that the model is shown if the SDK says it."""
     if not isinstance(context, ToolContext):
@@ -133,12 +123,12 @@ def _surfaces(
     call = context.tool_call or ResponseFunctionToolCall(
         type="function_call", call_id=context.tool_call_id, name=name, arguments=""
     )
-    schema = tool.output_json_schema if isinstance(tool, FunctionTool) else None
+    schema = tool.output_json_schema if isinstance(tool, sdk.FunctionTool) else None
     try:
         value = result if schema is None else json_of(result)
-        item: Any = ItemHelpers.tool_call_output_item(call, value, output_json_schema=schema)
-    except UserError:  # a text of the SDK, such as an error, which does not follow the schema
-        item = ItemHelpers.tool_call_output_item(call, result)
+        item: Any = sdk.ItemHelpers.tool_call_output_item(call, value, output_json_schema=schema)
+    except sdk.UserError:  # a text of the SDK, such as an error, which does not follow the schema
+        item = sdk.ItemHelpers.tool_call_output_item(call, result)
     if isinstance(item["output"], str):
         return output_of(name, result), item["output"]
     texts = [part["text"] for part in item["output"] if "text" in part]

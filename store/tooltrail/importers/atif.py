@@ -11,17 +11,8 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part
-from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    Json,
-    first_of,
-    list_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.members import named_texts, names_in, without
+from tooltrail.importers.values import Json, first_of, list_of, object_of, objects_of
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "atif"
@@ -41,10 +32,10 @@ def recognizes(value: Any) -> bool:
     return str(run.get("schema_version")).startswith("ATIF") and "steps" in run
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the trajectory in one file."""
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of a run and of the runs inside it."""
         if recognizes(line.value):
             yield from _run(object_of(line.value), None)

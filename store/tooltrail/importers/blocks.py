@@ -7,15 +7,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from tooltrail.importers.events import Call
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    list_of,
-    named_texts,
-    object_of,
-    spelled,
-    without,
-)
+from tooltrail.importers.members import named_texts, spelled, without
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of
 
 _TEXTS: Final = {
     "text": "text",

@@ -17,17 +17,9 @@ from typing import Any, Final, NamedTuple
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, text_of
 from tooltrail.importers.cuts import size_before_cut, streams_of
-from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.members import milliseconds_of, named_texts, names_in, spelled
 from tooltrail.importers.parts import encoded
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    milliseconds_of,
-    named_texts,
-    names_in,
-    object_of,
-    spelled,
-)
+from tooltrail.importers.values import NOTHING, Json, object_of
 
 NAME: Final = "claude-code"
 
@@ -78,16 +70,15 @@ def recognizes(value: Any) -> bool:
     return object_of(value).keys() >= {"sessionId", "type"}
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the lines of one file. Long outputs are in a folder beside it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._sessions: set[str] = set()
         self._seen: dict[tuple[str, str], int] = {}
         self._commands: dict[str, str] = {}
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line. A repeated message is skipped."""
         value = object_of(line.value)
         if not value:
@@ -108,8 +99,7 @@ class Reader(FileReader):
             yield events.Skipped("repeated line", is_known=True)
             return
         self._seen[session, name] = message
-        if session not in self._sessions:
-            self._sessions.add(session)
+        if self._is_new(session):
             yield _opening(session, value)
         yield from self._message(session, name, value)
 
@@ -141,10 +131,7 @@ class Reader(FileReader):
     def _result(self, session: str, call_id: str, block: Json, value: Json) -> events.Result:
         content, returned = block.get("content"), value.get("toolUseResult")
         receipt, command = text_of(content), self._commands.get(call_id)
-        if command is None:
-            output = output_of(returned, receipt, self._path)
-        else:
-            output = command_output_of(returned, receipt, self._path, command)
+        output = output_of(returned, receipt, self._path, command)
         failure = early_end(object_of(returned))
         if block.get("is_error") is True and (command is None or output is None):
             said = (kind for words, kind in _KINDS.items() if words in (receipt or "")[:_WORDS_IN])
@@ -178,9 +165,27 @@ def _opening(session: str, value: Json) -> events.Session:
     return events.Session(session, value.get("timestamp"), NAME, parent, environment=where)
 
 
-def output_of(returned: Any, receipt: str | None, path: Path) -> events.Output | None:
-    """What a tool returned; None if the source does not say."""
+class _Spill(NamedTuple):
+    """A file with a complete output that was too long for the session.
+
+    Attributes:
+        name: name of the file.
+        size: its bytes, at least; 0 if unknown.
+        preview: the beginning of the output.
+    """
+
+    name: str
+    size: int
+    preview: str
+
+
+def output_of(
+    returned: Any, receipt: str | None, path: Path, command: str | None = None
+) -> events.Output | None:
+    """What a tool returned, or a command if one is given; None if the source does not say."""
     spill = _spill_of(object_of(returned), receipt)
+    if command is not None:
+        return _command_output(returned, spill, path, command)
     if spill is not None:
         return _spilled_output("content", spill, path, returned)
     if returned is None:
@@ -189,11 +194,10 @@ def output_of(returned: Any, receipt: str | None, path: Path) -> events.Output |
     return events.Output(NOTHING, returned, lost=NOTHING if size is None else {"structured": size})
 
 
-def command_output_of(
-    returned: Any, receipt: str | None, path: Path, command: str
+def _command_output(
+    returned: Any, spill: _Spill | None, path: Path, command: str
 ) -> events.Output | None:
     """The output of a command. If it failed, its status and output are in one text."""
-    spill = _spill_of(object_of(returned), receipt)
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
             streams, lost = streams_of({"stdout": stdout, "stderr": stderr})
@@ -241,20 +245,6 @@ def _extras(value: Json, returned: Any, *, is_command: bool) -> Json:
         case _:
             pass
     return extras
-
-
-class _Spill(NamedTuple):
-    """A file with a complete output that was too long for the session.
-
-    Attributes:
-        name: name of the file.
-        size: its bytes, at least; 0 if unknown.
-        preview: the beginning of the output.
-    """
-
-    name: str
-    size: int
-    preview: str
 
 
 def _spill_of(returned: Json, receipt: str | None) -> _Spill | None:

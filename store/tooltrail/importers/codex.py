@@ -20,18 +20,8 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import reasoning_part, text_of
 from tooltrail.importers.cuts import streams_of
-from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    exit_status_of,
-    list_of,
-    milliseconds_of,
-    named_texts,
-    names_in,
-    object_of,
-    without,
-)
+from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of
 
 NAME: Final = "codex"
 
@@ -92,18 +82,17 @@ def recognizes(value: Any) -> bool:
     return is_wrapped or is_bare_head or line.get("record_type") == "state"
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the lines of one file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._is_open = False
         self._origin: Json = {"wire_format": "openai-responses"}
         self._total: Json = NOTHING
         self._open: Counter[str] = Counter()
         self._ends: defaultdict[str, deque[Json]] = defaultdict(deque)
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line."""
         value = object_of(line.value)
         if not value:
@@ -114,8 +103,7 @@ class Reader(FileReader):
         what = str(item.get("type"))
         if kind == "turn_context":
             self._origin = {"wire_format": "openai-responses", **named_texts(item, "model")}
-        if kind == "session_meta" and not self._is_open:  # no second one, of a session copied here
-            self._is_open = True
+        if kind == "session_meta" and self._is_new(kind):  # no second one, of a session copied here
             self._session = named_texts(item, "id").get("id", self._session)
             about = {**object_of(item, "git"), **item}
             where = named_texts(about, "cwd", "originator", **_OF_SESSION)
@@ -188,17 +176,11 @@ class Reader(FileReader):
         said = _STATUS.match(receipt or "")
         lasted, units = object_of(end, "duration"), {"secs": 1000, "nanos": 1e-6}
         times = [milliseconds_of(lasted.get(name), unit_ms) for name, unit_ms in units.items()]
-        return events.Result(
-            self._session,
-            call_id,
-            at,
-            receipt,
-            output,
-            events.FAILED if is_refused or has_failed else None,
-            None if None in times else sum(filter(None, times)),
-            _extras(item, beside),
-            exit_status=int(said[said.lastindex or 0]) if said else None,
-        )
+        took = None if None in times else sum(filter(None, times))
+        failure = events.FAILED if is_refused or has_failed else None
+        extras, status = _extras(item, beside), int(said[said.lastindex or 0]) if said else None
+        found = events.Result(self._session, call_id, at, receipt, output, failure, took, extras)
+        return found._replace(exit_status=status)
 
 
 def _parent(item: Json) -> str | None:
@@ -255,7 +237,7 @@ def _surfaces(end: Json) -> tuple[events.Output | None, bool, Json]:
             printed = b"".join(output.streams.values()).decode("utf-8", "replace")
             both = ("aggregated_output", "formatted_output")
             repeated = {name for name in both if str(end.get(name, "")).strip() in printed}
-            if exit_status_of(end.get("exit_code")) is not None:
+            if events.exit_status_of(end.get("exit_code")) is not None:
                 repeated.add("exit_code")
             return output, False, without(end, _OF_COMMAND | repeated)
         case {"type": "mcp_tool_call_end", "result": {"Ok": result}}:

@@ -12,16 +12,8 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part
-from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    Json,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    spelled,
-    without,
-)
+from tooltrail.importers.members import named_texts, names_in, spelled, without
+from tooltrail.importers.values import Json, object_of, objects_of
 
 NAME: Final = "copilot-cli"
 
@@ -62,7 +54,7 @@ def recognizes(value: Any) -> bool:
     return is_event and line.keys() >= {"id", "parentId", "timestamp"}
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the lines of one file. The name of its folder is the id of a session that has none."""
 
     def __init__(self, path: Path) -> None:
@@ -70,7 +62,7 @@ class Reader(FileReader):
         self._session = path.parent.name
         self._denied: set[str] = set()
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line."""
         value = object_of(line.value)
         kind, data = str(value.get("type")), object_of(value, "data")
@@ -79,8 +71,8 @@ class Reader(FileReader):
             self._session = str(data.get("sessionId") or self._session)
             about = {**object_of(data, "context"), "agent_version": data.get("copilotVersion")}
             where = named_texts(about, "cwd", "agent_version", "repository", **_OF_GIT)
-            at = data.get("startTime") or at
-            yield events.Session(self._session, at, NAME, environment=where)
+            began = data.get("startTime") or at
+            yield events.Session(self._session, began, NAME, environment=where)
             return
         agent = value.get("agentId") or data.get("parentToolCallId")
         session = f"{self._session}/{agent}" if agent else self._session
@@ -107,18 +99,16 @@ def _message(session: str, name: str, at: Any, role: str, data: Json) -> events.
     reasoning = reasoning_part(text, signature) if text or signature else None
     calls = _calls_in(objects_of(data, "toolRequests"))
     said = (reasoning, spelled(content) if content else None, *calls)
-    usage = without({"outputTokens": data.get("outputTokens")}, frozenset())
+    usage = without({"outputTokens": data.get("outputTokens")})
     origin = origin_of(NAME, data, usage, "model", response_id="apiCallId")
     return events.Message(session, name, at, role, said, origin, without(data, _SAID))
 
 
 def _calls_in(requests: Iterable[Json]) -> Iterator[events.Call]:
     for request in requests:
-        match request:
-            case {"toolCallId": str(call_id), "name": str(tool)}:
-                yield events.Call(call_id, tool, request.get("arguments"))
-            case _:
-                pass
+        call_id, tool = request.get("toolCallId"), request.get("name")
+        if isinstance(call_id, str) and isinstance(tool, str):
+            yield events.Call(call_id, tool, request.get("arguments"))
 
 
 def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> events.Result:

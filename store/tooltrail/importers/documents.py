@@ -25,14 +25,8 @@ def success_document(
 ) -> bytes:
     """The complete output of a tool that did its work."""
     if is_command:
-        end = CommandEnd(
-            command=output.command or "",
-            cwd=output.cwd,
-            exit_status=output.exit_status,
-            signal=None,
-            timed_out=False,
-            timeout_ms=None,
-        )
+        command, cwd, status = output.command or "", output.cwd, output.exit_status
+        end = CommandEnd(command, cwd, status, signal=None, timed_out=False, timeout_ms=None)
         return ended_document(tool_name, end, streams)
     members = {one.role: stream_members(one) for one in streams}
     structured = members.pop("structured", None)

@@ -14,6 +14,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tooltrail.importers.values import NOTHING, Json
 
+_MOST_STATUS: Final = 255
+
 
 class Session(NamedTuple):
     """A session, at its first line. Of a session that is known already, nothing is recorded.
@@ -103,6 +105,11 @@ class Output(NamedTuple):
     cwd: Any = None
     exit_status: Any = None
     lost: Mapping[str, int] = NOTHING
+
+
+def exit_status_of(value: Any) -> int | None:
+    """An exit status, 0 to 255; None for any other value."""
+    return value if type(value) is int and 0 <= value <= _MOST_STATUS else None
 
 
 def output_of(returned: Any) -> Output | None:
@@ -198,6 +205,13 @@ class FileReader(ABC):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._session = path.stem
+        self._found: set[tuple[str, ...]] = set()
+
+    def _is_new(self, *names: str) -> bool:
+        """Whether something with these names is in the file for the first time."""
+        is_new = names not in self._found
+        self._found.add(names)
+        return is_new
 
     @abstractmethod
     def read(self, line: Line) -> Iterable[Event]:

@@ -7,21 +7,12 @@ member `$set` of a line. So only calls and results that were not seen before are
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, reasoning_part, text_of
-from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    Json,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    spelled,
-    without,
-)
+from tooltrail.importers.members import named_texts, names_in, spelled, without
+from tooltrail.importers.values import Json, object_of, objects_of
 
 NAME: Final = "gemini-cli"
 
@@ -46,14 +37,10 @@ def recognizes(value: Any) -> bool:
     return object_of(value).keys() >= {"sessionId", "projectHash"}
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads one file. That of a sub-agent is in a folder with the name of its parent."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._seen: set[tuple[str, ...]] = set()
-
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line, or of the only document."""
         value = object_of(line.value)
         messages = objects_of(value, "messages") or objects_of(value, "$set", "messages")
@@ -69,11 +56,6 @@ class Reader(FileReader):
             yield events.Skipped(what, is_known=what in ("$set", "$rewindTo"))
         for position, message in enumerate(messages):
             yield from self._message(message, str(position))
-
-    def _is_new(self, *names: str) -> bool:
-        is_new = names not in self._seen
-        self._seen.add(names)
-        return is_new
 
     def _message(self, message: Json, place: str) -> Iterator[events.Event]:
         kind, name = str(message.get("type")), str(message.get("id") or place)
@@ -100,9 +82,8 @@ class Reader(FileReader):
         if calls or is_new:
             origin = origin_of("gemini", message, message.get("tokens"), "model")
             extras = without(message, _MESSAGE)
-            yield events.Message(
-                self._session, name, at, _ROLES[kind], (*content, *calls), origin, extras
-            )
+            said = (*content, *calls)
+            yield events.Message(self._session, name, at, _ROLES[kind], said, origin, extras)
         yield from results
 
 

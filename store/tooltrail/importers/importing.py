@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 from tooltrail.importers import (
     atif,
@@ -42,22 +42,11 @@ _UNEXPECTED: Final = (
 """What a reader raises at a value that no version of its agent writes."""
 
 
-class Format(Protocol):
-    """The module of one format."""
+class Format(NamedTuple):
+    """What the module of a format has: whether a JSON value is of it, and the reader of a file."""
 
-    @property
-    def NAME(self) -> str:  # noqa: N802  the constant in the module
-        """Its name."""
-        ...
-
-    @property
-    def Reader(self) -> Callable[[Path], FileReader]:  # noqa: N802  the class in the module
-        """Makes the reader of a file."""
-        ...
-
-    def recognizes(self, value: Any) -> bool:
-        """Whether a JSON value is from a file of this format."""
-        ...
+    recognizes: Callable[[Any], bool]
+    reader: Callable[[Path], FileReader]
 
 
 class Imported(NamedTuple):
@@ -83,12 +72,14 @@ class Imported(NamedTuple):
 Outcome: TypeAlias = Imported | TooltrailError
 """What was imported from a file, or why nothing was."""
 
-_MODULES: Final[tuple[Format, ...]] = (
+_MODULES: Final = (
     *(claude_code, codex, copilot_cli, gemini_cli, pi, mini_swe_agent, opencode, swe_agent),
     *(atif, openhands, inspect, otlp_json),
     openai_chat,  # the last, since many formats hold messages that look like these
 )
-FORMATS: Final = {one.NAME: one for one in _MODULES}
+FORMATS: Final[dict[str, Format]] = {
+    one.NAME: Format(one.recognizes, one.Reader) for one in _MODULES
+}
 """Every format, by name."""
 
 
@@ -125,16 +116,14 @@ class Importer:
             UnavailableError: the file cannot be read, or the spool cannot be written.
         """
         if not path.is_file():  # a pipe would never end
-            is_missing = not path.exists()
-            raise NotFoundError(
-                f"no file {path}" if is_missing else f"{path} is not a regular file"
-            )
-        chosen = FORMATS[format_name or _recognize(path)]
-        cursor = Cursor(self._spool, path.resolve(), chosen.NAME)
+            problem = f"{path} is not a regular file" if path.exists() else f"no file {path}"
+            raise NotFoundError(problem)
+        name = format_name or _recognize(path)
+        cursor = Cursor(self._spool, path.resolve(), name)
         try:
             with path.open("rb") as file:
-                source = Source(chosen.NAME, str(path.resolve()), cursor.read(file))
-                reader = chosen.Reader(path)
+                source = Source(name, str(path.resolve()), cursor.read(file))
+                reader = FORMATS[name].reader(path)
                 imported = self.import_lines(source, reader, _watched(file, on_progress))
                 end, damaged = file.tell(), imported.damaged
                 if damaged and damaged[-1].is_last:
@@ -212,7 +201,6 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
     """The existing folders in which agents leave their sessions."""
     codex_home = Path(environment.get("CODEX_HOME") or home / ".codex")
     pi_home = Path(environment.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent")
-    mini = environment.get("MSWEA_GLOBAL_CONFIG_DIR") or home / ".config" / "mini-swe-agent"
     folders = [
         claude_projects(environment, home),
         codex_home / "sessions",
@@ -220,7 +208,7 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
         Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state",
         Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp",
         Path(environment.get("PI_CODING_AGENT_SESSION_DIR") or pi_home / "sessions"),
-        Path(mini),
+        Path(environment.get("MSWEA_GLOBAL_CONFIG_DIR") or home / ".config" / "mini-swe-agent"),
     ]
     return [folder for folder in folders if folder.is_dir()]
 
@@ -235,5 +223,4 @@ def _recognize(path: Path) -> str:
                         return name
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
-    known = ", ".join(FORMATS)
-    raise NotFoundError(f"{path} is of no known format; the formats are {known}")
+    raise NotFoundError(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")

@@ -15,17 +15,8 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, others_than_text, text_of
-from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    list_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.members import named_texts, names_in, without
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of
 
 NAME: Final = "inspect"
 
@@ -47,12 +38,12 @@ def recognizes(value: Any) -> bool:
     return has_head and not {"plan", "samples"}.isdisjoint(log)
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the log in one file."""
 
     _about: Json = NOTHING
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of all samples of a log, or of one sample in an archive."""
         value, samples = object_of(line.value), list[dict[str, Any]]()
         if recognizes(value):
@@ -130,9 +121,8 @@ class _Sample:
         output = events.output_of(result) if has_all else None
         failure = _KINDS.get(str(error.get("type")), events.FAILED) if error else None
         extras = {**without(said, _KNOWN), **others_than_text(content), **cut}
-        session, at, took = self._session, event.get("timestamp"), _duration(event)
-        at = event.get("completed") or at
-        return events.Result(session, call_id, at, receipt, output, failure, took, extras)
+        at, took = event.get("completed") or event.get("timestamp"), _duration(event)
+        return events.Result(self._session, call_id, at, receipt, output, failure, took, extras)
 
 
 def _call(call: Json) -> events.Call:

@@ -12,18 +12,8 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import kind_of, origin_of, reasoning_part, session_name, text_of
-from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    first_of,
-    list_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.members import named_texts, names_in, without
+from tooltrail.importers.values import NOTHING, Json, first_of, list_of, object_of, objects_of
 
 NAME: Final = "mini-swe-agent"
 
@@ -51,14 +41,14 @@ def recognizes(value: Any) -> bool:
     return str(object_of(value).get("trajectory_format")).startswith(NAME)
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads a document. The name of the file is a part of the name of the session."""
 
     _environment: Json = NOTHING
     _model: Any = None
     _waiting: Sequence[tuple[events.Call, events.Output | None]] = ()
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one document."""
         value = object_of(line.value)
         messages = objects_of(value.get("messages", line.value))
@@ -77,12 +67,12 @@ class Reader(FileReader):
 
     def _message(self, name: str, message: Json) -> events.Event:
         is_answer = message.get("role") == "assistant" or message.get("object") == "response"
-        result = None if is_answer else self._result(message)
-        if result is not None:
-            return result
+        calls: list[events.Call] = []
         if is_answer:
             self._waiting = [*self._calls(name, message)]
-        calls = [call for call, _ in self._waiting] if is_answer else []
+            calls = [call for call, _ in self._waiting]
+        elif (result := self._result(message)) is not None:
+            return result
         response, at = _response(message), _at(message)
         said = (*_reasoning(response), _content(message), *calls)
         role = "assistant" if is_answer else message.get("role")
@@ -110,16 +100,12 @@ class Reader(FileReader):
         extra = object_of(message, "extra")
         call_id = message.get("tool_call_id") or message.get("call_id")
         is_result = call_id is not None or "raw_output" in extra
-        waiting = (
-            number
-            for number, (call, output) in enumerate(self._waiting)
-            if call_id in (None, call.call_id) and (is_result or output is None)
-        )
-        number, output = next(waiting, None), None
-        if number is not None:
-            call, output = self._waiting[number]
-            self._waiting = [*self._waiting[:number], *self._waiting[number + 1 :]]
-            call_id = call.call_id
+        output: events.Output | None = None
+        for number, (call, known) in enumerate(self._waiting):
+            if call_id in (None, call.call_id) and (is_result or known is None):
+                self._waiting = [*self._waiting[:number], *self._waiting[number + 1 :]]
+                call_id, output = call.call_id, known
+                break
         if call_id is None:
             return None
         if output is not None:
@@ -134,8 +120,7 @@ class Reader(FileReader):
 
     def _origin(self, response: Json) -> Json:
         choice = first_of(response, "choices")
-        known = frozenset[str]()
-        found = {"model": self._model, **without(response, known), **without(choice, known)}
+        found = {"model": self._model, **without(response), **without(choice)}
         names, usage = ("provider", "model", "finish_reason"), response.get("usage")
         return origin_of(NAME, found, usage, *names, response_id="id")
 

@@ -12,22 +12,12 @@ log of a later request, which repeats all messages before it, adds only what is 
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part, text_of
-from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    first_of,
-    list_of,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.members import names_in, without
+from tooltrail.importers.values import NOTHING, Json, first_of, list_of, object_of, objects_of
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "openai-chat"
@@ -54,14 +44,10 @@ def recognizes(value: Any) -> bool:
     return bool(found) and all(_is_message(one) for each in found for one in each.messages)
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the conversations of one file."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._seen: set[str] = set()
-
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of all conversations in one value."""
         for one in _conversations(line.value):
             yield from self._conversation(one)
@@ -75,9 +61,8 @@ class Reader(FileReader):
         session = next((name for name, one in named if list_of(one, "tool_calls")), names[-1])
         yield events.Session(session, at)
         for name, message in named:
-            if f"{session}/{name}" in self._seen:
+            if not self._is_new(session, name):
                 continue  # the log of a later request repeats it
-            self._seen.add(f"{session}/{name}")
             if not _is_message(message):
                 yield events.Skipped(str(message.get("role")), is_known=False)
                 continue
@@ -100,11 +85,8 @@ def _conversation(holder: Json) -> _Conversation | None:
         messages = objects_of(holder, name)
         if any(map(_is_message, messages)) and "trajectory_format" not in holder:
             response = object_of(holder, "response")
-            answers = [
-                {"role": "assistant", **object_of(one, "message")}
-                for one in objects_of(response, "choices")[:1]
-                if object_of(one, "message")
-            ]
+            answer = object_of(first_of(response, "choices"), "message")
+            answers = [{"role": "assistant", **answer}] if answer else []
             return _Conversation([*messages, *answers], response if answers else NOTHING, holder)
     return None
 

@@ -11,17 +11,8 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import kind_of
-from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    milliseconds_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
+from tooltrail.importers.values import NOTHING, Json, object_of, objects_of
 
 NAME: Final = "opencode"
 
@@ -64,10 +55,10 @@ def recognizes(value: Any) -> bool:
     return isinstance(document.get("messages"), list) and info.keys() >= {"id", "time", "version"}
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads a document."""
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one document."""
         info = object_of(line.value, "info")
         if "id" not in info:
@@ -99,7 +90,7 @@ def _message(session: str, number: str, message: Json) -> Iterator[events.Event]
             if not is_text and kind not in _PROVIDER:
                 others.append(events.Skipped(f"part {kind}", is_known=False))
     named = named_texts(info, provider="providerID", model="modelID", finish_reason="finish")
-    extras = without({"usage": info.get("tokens"), "cost": info.get("cost")}, frozenset())
+    extras = without({"usage": info.get("tokens"), "cost": info.get("cost")})
     origin = {"wire_format": NAME, **named, **({"extras": extras} if extras else {})}
     yield events.Message(session, name, at, role, said, origin, without(info, _OF_MESSAGE))
     yield from others
@@ -144,8 +135,7 @@ def _command_output(metadata: Json, given: Json, cwd: Any) -> events.Output | No
     text = metadata.get("output")
     if not isinstance(text, str):
         return None
-    is_long = len(text) >= _SHOWN_CHARS
-    is_cut = is_long and (text.startswith("...") or text.endswith("..."))
+    is_cut = len(text) >= _SHOWN_CHARS and "..." in (text[:3], text[-3:])
     return events.Output(
         {"combined": text},
         command=str(given.get("command", "")),

@@ -14,18 +14,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tooltrail.importers import events
-from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.members import named_texts, names_in, without
 from tooltrail.importers.openai_chat import origin_of_answer
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    list_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    without,
-)
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "openhands"
@@ -55,13 +46,13 @@ def recognizes(value: Any) -> bool:
     return bool(events) and all(map(_is_event, events))
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the histories of one file."""
 
     _calls: dict[str, str]
     _last_call: str | None
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one history."""
         found = _events_in(line.value)
         if not any(map(_is_event, found)):
@@ -83,8 +74,7 @@ class Reader(FileReader):
 
     def _said(self, name: str, event: Json) -> events.Message:
         content = object_of(event.get("args", event)).get("content")
-        is_first = name == "0"
-        source = event.get("source", "user" if is_first else "agent")
+        source = event.get("source", "user" if name == "0" else "agent")
         role = "user" if source == "user" else "assistant"
         role = "system" if event.get("action") == "system" else role
         return self._message(name, event, role, content)

@@ -15,17 +15,9 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of
-from tooltrail.importers.events import FileReader, Line
+from tooltrail.importers.members import parsed, spelled, without
 from tooltrail.importers.openai_chat import event_of, names_of
-from tooltrail.importers.values import (
-    Json,
-    list_of,
-    object_of,
-    objects_of,
-    parsed,
-    spelled,
-    without,
-)
+from tooltrail.importers.values import Json, list_of, object_of, objects_of
 
 NAME: Final = "otlp-json"
 
@@ -65,18 +57,17 @@ def recognizes(value: Any) -> bool:
     return isinstance(object_of(value).get("resourceSpans"), list)
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the exports in one file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._sessions: dict[str, str] = {}  # by trace
-        self._seen: set[tuple[str, str]] = set()  # spans and messages
         self._answers: set[tuple[str, str]] = set()
         self._asked: defaultdict[str, dict[str, tuple[str, Any]]] = defaultdict(dict)
         self._ran: set[tuple[str, str]] = set()  # calls whose spans came first
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of the spans in one export."""
         found = (
             _span(span, resource)
@@ -100,12 +91,6 @@ class Reader(FileReader):
                 yield from read(session, span)
             else:
                 yield events.Skipped("span", is_known=True)
-
-    def _is_new(self, session: str, name: str) -> bool:
-        """Whether a session has this for the first time."""
-        is_new = (session, name) not in self._seen
-        self._seen.add((session, name))
-        return is_new
 
     def _call(self, session: str, span: Json) -> Iterator[events.Event]:
         """A call, which a message may have asked for, and its result."""

@@ -13,16 +13,16 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, text_of
-from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import Json, named_texts, names_in, object_of, without
+from tooltrail.importers.members import named_texts, names_in, without
+from tooltrail.importers.values import Json, object_of
 
 NAME: Final = "pi"
 
 _NO_CONVERSATION: Final = names_in(
-    "branch_summary compaction context_edit custom label model_change session_info "
+    "branch_summary compaction context_edit custom label model_change session session_info "
     "thinking_level_change usage"
 )
-"""Types of entries that are about the agent's own state."""
+"""Types of entries that are about the agent's own state, such as a second head."""
 
 _WIRE_FORMATS: Final = {
     "anthropic-messages": "anthropic",
@@ -58,24 +58,19 @@ def recognizes(value: Any) -> bool:
     return line.get("type") == "message" and "role" in object_of(line, "message")
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads the lines of one file; the session's id is a part of its name."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._session = _session_in(path)
-        self._is_open = False
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line."""
         value = object_of(line.value)
         kind, message = str(value.get("type")), object_of(value, "message")
         at, name = value.get("timestamp"), str(value.get("id") or line.offset)
-        if kind == "session":
-            if self._is_open:
-                yield events.Skipped(kind, is_known=True)
-                return
-            self._is_open = True
+        if kind == "session" and self._is_new(kind):
             self._session = str(value.get("id") or self._session)
             parent = value.get("parentSession") or value.get("branchedFrom")
             parent = _session_in(Path(parent)) if isinstance(parent, str) else None

@@ -15,24 +15,15 @@ from uuid import UUID
 from tooltrail.importers import events
 from tooltrail.importers.blocks import block_of, call_block, others_than_text, parts_of, text_of
 from tooltrail.importers.documents import failure_document, success_document
-from tooltrail.importers.events import Line
+from tooltrail.importers.members import milliseconds_of, spelled
 from tooltrail.importers.parts import Parts, encoded
-from tooltrail.importers.values import NOTHING, Json, exit_status_of, milliseconds_of, spelled
+from tooltrail.importers.values import NOTHING, Json
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry
+from tooltrail.records import facts
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.default_policy_document import default_policy_json
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import (
-    CallEnded,
-    CallStarted,
-    Fact,
-    MessageAdded,
-    SessionClosed,
-    SessionOpened,
-    SourceFact,
-    StreamFact,
-)
 from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.records.plain_text import recordable_name
 from tooltrail.records.states import InvocationState
@@ -122,9 +113,9 @@ class Recording:
         self._sessions: dict[str, UUID] = {}
         self._opened: set[str] = set()
         self._current = ""  # the session of the last event
-        self._line: Line | None = None
+        self._line: events.Line | None = None
 
-    def add(self, event: events.Found, line: Line) -> None:
+    def add(self, event: events.Found, line: events.Line) -> None:
         """Record one event, which was found in a line.
 
         Raises:
@@ -151,7 +142,7 @@ class Recording:
                 self._add_session(event)
             case events.SessionEnd() if self._begin_fact():
                 reason = event.reason if isinstance(event.reason, str) else None
-                fact = SessionClosed(self._session(event.session), self._at, reason)
+                fact = facts.SessionClosed(self._session(event.session), self._at, reason)
                 self._append(fact, Parts(self._rules))
             case events.Skipped():
                 session = self._session(self._current)
@@ -172,14 +163,14 @@ class Recording:
         self._flush()
         self.counts["unpaired_calls"] += sum(map(len, self._waiting.values()))
 
-    def keep(self, line: Line, session: UUID, message_id: UUID, at: datetime) -> None:
+    def keep(self, line: events.Line, session: UUID, message_id: UUID, at: datetime) -> None:
         """Keep a line verbatim, as a message that no model is shown, unless it is known."""
         if line is not self._line:
             self._begin_line(line)
         if not self._begin_fact():
             return
         parts = Parts(self._rules)
-        fact = MessageAdded(
+        fact = facts.MessageAdded(
             session=session,
             id=message_id,
             at=at,
@@ -193,15 +184,10 @@ class Recording:
         )
         self._append(fact, parts)
 
-    def _begin_line(self, line: Line) -> None:
-        source = self._source
+    def _begin_line(self, line: events.Line) -> None:
+        source, digest = self._source, digest_of(line.data)
         self._line, self._is_new = line, line.offset >= source.since
-        self._place = SourceFact(
-            format=source.format,
-            file=source.path,
-            offset=line.offset,
-            digest=digest_of(line.data),
-        )
+        self._place = facts.SourceFact(source.format, source.path, line.offset, digest)
 
     def _add_session(self, found: events.Session) -> None:
         if found.session in self._opened:
@@ -213,7 +199,7 @@ class Recording:
         more = NOT_REDACTED if self._rules is None else NOTHING
         environment = parts.add("environment", encode({**found.environment, **more}))
         title = found.title if isinstance(found.title, str) else None
-        fact = SessionOpened(
+        fact = facts.SessionOpened(
             session=self._session(found.session),
             at=self._at,
             title=None if title is None else parts.clean_text("title", title),
@@ -229,11 +215,9 @@ class Recording:
         calls: list[events.Call] = []
         for one in parts_of(found.content or None):
             if isinstance(one, events.Call):
-                call_id = one.call_id if isinstance(one.call_id, str) else None
-                call = one._replace(
-                    call_id=call_id or f"{found.message}/{len(calls)}",
-                    arguments=spelled(one.arguments),
-                )
+                given_id = one.call_id if isinstance(one.call_id, str) else None
+                call_id = given_id or f"{found.message}/{len(calls)}"
+                call = one._replace(call_id=call_id, arguments=spelled(one.arguments))
                 blocks.append(call_block(call, len(calls)))
                 calls.append(call)
             else:
@@ -249,7 +233,7 @@ class Recording:
             found = found._replace(origin=NOTHING)
         parts = Parts(self._rules)
         text = "".join(one["text"] for one in blocks if one["type"] == "text")
-        fact = MessageAdded(
+        fact = facts.MessageAdded(
             session=self._session(found.session),
             id=self._id("message", found.session, found.message),
             at=self._at,
@@ -257,7 +241,7 @@ class Recording:
             text=parts.add("text", encoded(text)),
             document=self._document_of(found, blocks, text, parts),
             source=self._place,
-            extras=self._extras_of(found.extras, parts),
+            extras=parts.add("extras", encode(dict(found.extras))) if found.extras else None,
             redacted=parts.redacted,
         )
         self._append(fact, parts)
@@ -272,9 +256,6 @@ class Recording:
         if found.origin:
             members["origin"] = found.origin
         return parts.add("document", encode(members))
-
-    def _extras_of(self, extras: Json, parts: Parts) -> Digest | None:
-        return parts.add("extras", encode(dict(extras))) if extras else None
 
     def _add_call(
         self, found: events.Call, session: str, message: str | None = None, position: int = 0
@@ -295,7 +276,7 @@ class Recording:
         self._waiting[name].append(_WaitingCall(call_id, tool_name, self._at, found.is_command))
         if not is_made:
             return
-        fact = CallStarted(
+        fact = facts.CallStarted(
             session=self._session(session),
             id=call_id,
             at=self._at,
@@ -336,9 +317,9 @@ class Recording:
         streams = self._streams_of(found, call, parts)
         receipt = None if found.receipt is None else parts.add("receipt", encoded(found.receipt))
         document = _document(found, call, streams, parts)
-        status = exit_status_of(found.exit_status if output is None else output.exit_status)
+        status = events.exit_status_of(found.exit_status if output is None else output.exit_status)
         is_error = found.failure is not None
-        fact = CallEnded(
+        fact = facts.CallEnded(
             session=self._session(found.session),
             id=call.id,
             at=max(self._at, call.at),
@@ -351,7 +332,7 @@ class Recording:
             timed_out=False if call.is_command and document and not is_error else None,
             source=self._place,
             receipt=receipt,
-            extras=self._extras_of(found.extras, parts),
+            extras=parts.add("extras", encode(dict(found.extras))) if found.extras else None,
             redacted=parts.redacted,
         )
         parts.bodies.append(document)
@@ -371,7 +352,7 @@ class Recording:
 
     def _streams_of(
         self, found: events.Result, call: _WaitingCall, parts: Parts
-    ) -> tuple[StreamFact, ...]:
+    ) -> tuple[facts.StreamFact, ...]:
         """The streams of an output, in the order of its document."""
         output = found.output
         if output is None:
@@ -386,7 +367,7 @@ class Recording:
         folder = self._spool / str(call.id)
         return tuple(parts.stream(role, data, output, folder) for role, data in streams.items())
 
-    def _append(self, fact: Fact, parts: Parts, *repeated: bytes) -> None:
+    def _append(self, fact: facts.Fact, parts: Parts, *repeated: bytes) -> None:
         self._entries.append(Entry(fact, parts.bodies, repeated, parts.files))
         self._size += sum(map(len, parts.bodies))
         if len(self._entries) >= _TOGETHER or self._size >= _BYTES_TOGETHER:
@@ -421,7 +402,7 @@ def _time(given: object) -> datetime | None:
 
 
 def _document(
-    found: events.Result, call: _WaitingCall, streams: tuple[StreamFact, ...], parts: Parts
+    found: events.Result, call: _WaitingCall, streams: tuple[facts.StreamFact, ...], parts: Parts
 ) -> bytes:
     """The complete output; empty if the source does not have it."""
     output = found.output
@@ -435,6 +416,6 @@ def _document(
         parts.clean_text(name, text) if isinstance(text, str) else None
         for name, text in (("command", output.command), ("cwd", output.cwd))
     )
-    status = exit_status_of(output.exit_status)
+    status = events.exit_status_of(output.exit_status)
     output = output._replace(command=command, cwd=cwd, exit_status=status)
     return success_document(call.tool_name, output, streams, is_command=call.is_command)

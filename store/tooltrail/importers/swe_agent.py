@@ -11,27 +11,14 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import session_name, text_of
-from tooltrail.importers.events import FileReader, Line
-from tooltrail.importers.values import (
-    NOTHING,
-    Json,
-    list_of,
-    milliseconds_of,
-    named_texts,
-    names_in,
-    object_of,
-    objects_of,
-    parsed,
-    without,
-)
+from tooltrail.importers.members import milliseconds_of, named_texts, names_in, parsed, without
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of
 
 NAME: Final = "swe-agent"
 
 _TOOL: Final = "bash"
 
-_NO_COMMANDS: Final = frozenset(
-    {"", "exit_api", "exit_context", "exit_cost", "exit_error", "exit_format"}
-)
+_NO_COMMANDS: Final = names_in("exit_api exit_context exit_cost exit_error exit_format") | {""}
 """Actions that run nothing; with most of them, SWE-agent itself ends a run."""
 
 _TIMED_OUT: Final = re.compile(
@@ -51,14 +38,14 @@ def recognizes(value: Any) -> bool:
     return bool(history) and ("trajectory" in document or "agent" in history[0])
 
 
-class Reader(FileReader):
+class Reader(events.FileReader):
     """Reads a document. The name of the file is a part of the name of the session."""
 
     _origin: Json = NOTHING
     _cwd: Any = None
     _waiting: Sequence[tuple[events.Call, Json]] = ()
 
-    def read(self, line: Line) -> Iterator[events.Event]:
+    def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one document."""
         value = object_of(line.value)
         history = objects_of(value, "history")

@@ -75,15 +75,13 @@ def redact_json(data: bytes, rules: RuleSet) -> Redacted:
     redacted = redact(data, rules)
     if not redacted.found or _is_json(redacted.data) or not _is_json(data):
         return redacted
-    parts: list[bytes] = []
-    found: list[Finding] = []
-    size = 0
+    clean, found = bytearray(), list[Finding]()
     for n, part in enumerate(_STRING.split(data)):
+        clean += b'"' if n else b""
         kept, secrets = redact(part, rules) if n % 2 else Redacted(part, ())
-        found += [Finding(one.rule, size + n + one.offset) for one in secrets]
-        parts.append(kept)
-        size += len(kept)
-    return Redacted(b'"'.join(parts), tuple(found))
+        found += [Finding(one.rule, len(clean) + one.offset) for one in secrets]
+        clean += kept
+    return Redacted(bytes(clean), tuple(found))
 
 
 def _is_json(data: bytes) -> bool:
@@ -125,26 +123,22 @@ class StreamRedactor:
     def _advance(self, data: bytes, *, is_last: bool) -> bytes:
         held = self._held + data
         spans, until = self._search(held, is_last=is_last)
-        parts: list[bytes] = []
-        at = self._sent
+        redacted, at = bytearray(), self._sent
         for span in spans:
             if span.end > until:
                 break
-            self._send(parts, held[at : span.start])
-            self.found.append(Finding(span.rule, self._offset))
+            redacted += held[at : span.start]
+            self.found.append(Finding(span.rule, self._offset + len(redacted)))
             mark = b"[REDACTED:%b]" % span.rule.encode()
             self.removed += span.end - span.start - len(mark)
-            self._send(parts, mark)
+            redacted += mark
             at = span.end
-        self._send(parts, held[at:until])
+        redacted += held[at:until]
+        self._offset += len(redacted)
         # A match may depend on bytes before it: its beginning, or a byte that it must not follow.
         kept_from = max(0, until - self._rules.margin)
         self._held, self._sent = held[kept_from:], until - kept_from
-        return b"".join(parts)
-
-    def _send(self, parts: list[bytes], data: bytes) -> None:
-        parts.append(data)
-        self._offset += len(data)
+        return bytes(redacted)
 
     def _search(self, data: bytes, *, is_last: bool) -> tuple[list[_Span], int]:
         """The secrets in `data` in order, and the end of the bytes that can be sent now."""
@@ -191,8 +185,7 @@ def _match_at(rule: Rule, data: bytes, marker: int) -> re.Match[bytes] | None:
     """The match of a rule with the marker at an offset."""
     pattern = _compiled(rule.pattern)
     for distance in rule.distances:
-        match = pattern.match(data, marker - distance) if distance <= marker else None
-        if match is not None:
+        if distance <= marker and (match := pattern.match(data, marker - distance)):
             return match
     return None
 

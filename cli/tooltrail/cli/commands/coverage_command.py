@@ -69,8 +69,7 @@ def command(
         ]
         print_table(["RESULT", "ID", "CALL", "TOOL", "DIFFERING"], rows)
     counts = Counter(one.result for one in found)
-    each = ", ".join(
-        f"{counts[one]:,} {one}" for one in ("matched", "missing", "extra", "differing")
-    )
+    results = ("matched", "missing", "extra", "differing")
+    each = ", ".join(f"{counts[one]:,} {one}" for one in results)
     say(f"compared {counted(len(found), 'call')}: {each}")
     return ExitCode.DAMAGED if gaps else ExitCode.OK

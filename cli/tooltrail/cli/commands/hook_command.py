@@ -1,6 +1,5 @@
 """`tooltrail hook`: record what Claude Code and Codex run, event by event."""
 
-import os
 import shlex
 import shutil
 import sys
@@ -63,7 +62,7 @@ def install(*, agent: str, of_project: bool, no_redact: bool, location: Location
     """
     from tooltrail.cli._hook_settings import AGENT_SETTINGS, Settings
 
-    path = AGENT_SETTINGS[agent].settings(os.environ, of_project=of_project)
+    path = AGENT_SETTINGS[agent].settings(of_project=of_project)
     command = _command(agent, location, is_portable=of_project, is_redacting=not no_redact)
     if Settings(path).install(AGENT_SETTINGS[agent], command):
         say(f"installed the hook of {agent} in {path}")
@@ -84,7 +83,7 @@ def uninstall(*, agent: str, of_project: bool) -> None:
     """Remove the entries of `hook install` from an agent's settings, and change nothing else."""
     from tooltrail.cli._hook_settings import AGENT_SETTINGS, Settings
 
-    path = AGENT_SETTINGS[agent].settings(os.environ, of_project=of_project)
+    path = AGENT_SETTINGS[agent].settings(of_project=of_project)
     if Settings(path).uninstall():
         say(f"removed the hook of {agent} from {path}")
     else:
@@ -105,7 +104,7 @@ def status(agents: tuple[str, ...]) -> int:
     for name in agents or AGENTS:
         agent = AGENT_SETTINGS[name]
         for of_project in (False, True):
-            path = agent.settings(os.environ, of_project=of_project)
+            path = agent.settings(of_project=of_project)
             found = Settings(path).installed()
             missing = [one for one in agent.events if one not in found]
             is_incomplete |= bool(found and missing)
