@@ -131,7 +131,7 @@ def postgres_store(postgres_url: str, tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[ServerProcess]:
     """A server that speaks S3, for all tests of this worker; each makes buckets of its own."""
-    import botocore.session  # noqa: PLC0415  slow, and only for these tests
+    import botocore.session
 
     # Each new sink would read the description of S3 from files, which takes most of its time.
     load_once = cache(botocore.session.create_loader)

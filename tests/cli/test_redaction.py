@@ -163,7 +163,19 @@ def test_a_scan_says_what_it_could_not_read(cli: Cli) -> None:
         alter(store, "DELETE FROM sessions")
     ended = cli.run("redact", "--scan")
     assert ended.code == 4
-    assert "not searched: 1 call of sessions whose rows are lost" in ended.message
+    assert "not searched: 1 call of sessions whose rows are lost or damaged" in ended.message
+
+
+def test_a_scan_goes_on_behind_a_session_with_a_damaged_id(cli: Cli) -> None:
+    for name in ("first", "second"):
+        cli.exec("--session", name, "--", "echo", "hello")
+    with cli.open() as store:
+        store.ingest()
+        alter(store, "UPDATE sessions SET id = 'x' WHERE name = 'second'")
+    ended = cli.run("redact", "--scan")
+    assert ended.code == 4
+    assert "searched 1 call " in ended.message
+    assert "not searched: row 2 of sessions is damaged: id holds no id" in ended.message
 
 
 def test_an_import_names_the_secrets_of_a_user(cli: Cli) -> None:

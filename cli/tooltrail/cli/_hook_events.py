@@ -5,32 +5,32 @@ from pathlib import Path
 from tooltrail.cli._failures import say_error
 from tooltrail.cli._output import counted, printable, say
 from tooltrail.cli._redaction import used_rules
-from tooltrail.importers import Imported, Outcome
+from tooltrail.importers import Imported, ImportResult
 from tooltrail.importers.hooks import has_events, import_events, settle
 from tooltrail.records.errors import TooltrailError, UnavailableError
 
 
-def import_hook_events(spool: Path, *, is_waiting: bool = False) -> list[Outcome]:
+def import_hook_events(spool: Path, *, is_waiting: bool = False) -> list[ImportResult]:
     """Import the events that hooks have logged, and print what could not be imported.
 
     Args:
         spool: folder of the spool.
         is_waiting: whether to wait for the transcripts of the newest events.
     """
-    outcomes: list[Outcome] = []
+    results: list[ImportResult] = []
     try:
         if is_waiting:
             settle(spool)
         if has_events(spool):
-            outcomes += import_events(spool, used_rules())
+            results += import_events(spool, used_rules())
     except OSError as error:
-        outcomes.append(UnavailableError(f"{spool} cannot be read: {error.strerror}"))
+        results.append(UnavailableError(f"{spool} cannot be read: {error.strerror}"))
     except TooltrailError as error:
-        outcomes.append(error)
-    for one in outcomes:
+        results.append(error)
+    for one in results:
         if isinstance(one, TooltrailError):
             say_error(one)
-    return outcomes
+    return results
 
 
 def import_and_report(spool: Path) -> None:

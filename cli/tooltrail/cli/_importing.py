@@ -16,7 +16,7 @@ from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._output import counted, print_array, printable, say
 from tooltrail.cli._tables import print_table
 from tooltrail.cli._waiting import wait_for_more
-from tooltrail.importers import Imported, Importer, Outcome, session_files, usual_folders
+from tooltrail.importers import Imported, Importer, ImportResult, session_files, usual_folders
 from tooltrail.importers.hooks import has_events
 from tooltrail.records.errors import DiskFullError, NotFoundError, TooltrailError
 from tooltrail.redaction import RuleSet
@@ -35,7 +35,7 @@ def import_with_bar(
     *,
     since: datetime | None = None,
     is_dry_run: bool = False,
-) -> list[Outcome]:
+) -> list[ImportResult]:
     """Import files into a spool, with a progress bar on a terminal.
 
     Without paths, says first what the usual folders hold. Files that have not changed after `since`
@@ -51,7 +51,7 @@ def import_with_bar(
         found = counted(sum(one.is_relative_to(folder) for one in files), "file")
         say(f"found {found} in {printable(str(folder))}")
     importer = Importer(spool, rules, is_dry_run=is_dry_run)
-    outcomes: list[Outcome] = []
+    results: list[ImportResult] = []
     read = 0
     with progress_bar("importing", len(files)) as update:
 
@@ -63,18 +63,18 @@ def import_with_bar(
         for done, file in enumerate(files):
             one = _import_one(importer, file, paths, format_name, partial(advance, done))
             if one is not None:
-                outcomes.append(one)
+                results.append(one)
             if isinstance(one, DiskFullError):
                 break  # for the other files there is no room either
-    failures = [one for one in outcomes if isinstance(one, TooltrailError)]
-    if failures and len(failures) == len(outcomes):
+    failures = [one for one in results if isinstance(one, TooltrailError)]
+    if failures and len(failures) == len(results):
         raise failures[0]
-    if since is None and not outcomes:
+    if since is None and not results:
         where = f" in {', '.join(map(str, paths))}" if paths else "; name a file or a folder"
         raise NotFoundError(f"no sessions of known agents found{where}")
     for failure in failures:
         say_error(failure)
-    return outcomes
+    return results
 
 
 def _files(
@@ -95,7 +95,7 @@ def _import_one(
     paths: Sequence[Path],
     format_name: str | None,
     on_progress: Callable[[int], None] = lambda _size: None,
-) -> Outcome | None:
+) -> ImportResult | None:
     """Import a file; None for a file of another format, unless its own path was given."""
     try:
         return importer.import_file(file, format_name, on_progress)
@@ -138,9 +138,9 @@ def follow(
         wait_for_more(FOLLOW_INTERVAL_S)
 
 
-def print_report(outcomes: Sequence[Outcome], *, as_json: bool, is_dry_run: bool) -> int:
+def print_report(results: Sequence[ImportResult], *, as_json: bool, is_dry_run: bool) -> int:
     """Print what was imported from each file, and return the exit code."""
-    imported = [one for one in outcomes if isinstance(one, Imported)]
+    imported = [one for one in results if isinstance(one, Imported)]
     if as_json:
         print_array([_record_of(one) for one in imported])
     else:
@@ -155,14 +155,14 @@ def print_report(outcomes: Sequence[Outcome], *, as_json: bool, is_dry_run: bool
     say(f"{counted(totals['new'], 'new fact')} {verb}, {totals['known']:,} known already")
     for one in imported:
         _say_problems(one)
-    if (failed := failure_code(outcomes)) is not None:
+    if (failed := failure_code(results)) is not None:
         return failed
     return ExitCode.INCOMPLETE if any(one.damaged for one in imported) else ExitCode.OK
 
 
-def failure_code(outcomes: Sequence[Outcome]) -> ExitCode | None:
+def failure_code(results: Sequence[ImportResult]) -> ExitCode | None:
     """The exit code of the last file that could not be imported; None if there is none."""
-    codes = [code_of(one) for one in outcomes if isinstance(one, TooltrailError)]
+    codes = [code_of(one) for one in results if isinstance(one, TooltrailError)]
     return codes[-1] if codes else None
 
 

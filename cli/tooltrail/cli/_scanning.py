@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
-from tooltrail.records.errors import TooltrailError
+from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.records.facts import RedactionFact
 from tooltrail.redaction import RuleSet, StreamRedactor, redact, redactions
 from tooltrail.store import InvocationView, Reader, SessionView, StreamView
@@ -72,7 +72,11 @@ class Scan:
     def _in_session(self, session: SessionView) -> Iterator[Secret]:
         about = {"about": _spelled(session)}
         yield from self._in_record(session.id, "session", session.id, about)
-        _, messages, calls = self._reader.conversation(session.id, payloads=True)
+        try:
+            _, messages, calls = self._reader.conversation(session.id, payloads=True)
+        except NotFoundError as error:  # the id of the session is damaged
+            self.unread.append(session.damage or str(error))
+            return
         damages = (*(one.damage for one in calls), *(one.damage for one in messages))
         self.unread += filter(None, damages)
         for call in calls:

@@ -2,16 +2,16 @@ from .importing import (
     FORMATS,
     Imported,
     Importer,
-    Outcome,
+    ImportResult,
     session_files,
     usual_folders,
 )
 
 __all__ = [
     "FORMATS",
+    "ImportResult",
     "Imported",
     "Importer",
-    "Outcome",
     "session_files",
     "usual_folders",
 ]

@@ -19,7 +19,7 @@ from typing import IO, Any, Final, NamedTuple
 from tooltrail.importers import claude_code, codex, events
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.hook_log import FOLDER, read_name
-from tooltrail.importers.importing import Importer, Outcome
+from tooltrail.importers.importing import Importer, ImportResult
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.recording import Source
@@ -181,7 +181,7 @@ def settle(spool: Path) -> None:
     time.sleep(min(max(newest + waits - time.time(), 0.0), waits))
 
 
-def import_events(spool: Path, rules: RuleSet) -> Iterator[Outcome]:
+def import_events(spool: Path, rules: RuleSet) -> Iterator[ImportResult]:
     """Import what was logged with the transcripts, and delete logs that were imported days ago.
 
     Args:
@@ -206,7 +206,7 @@ def import_events(spool: Path, rules: RuleSet) -> Iterator[Outcome]:
 
 def _import_lines(
     spool: Path, rules: RuleSet, log: _Log, lines: list[events.Line | DamagedLine]
-) -> Iterator[Outcome]:
+) -> Iterator[ImportResult]:
     importer = Importer(spool, rules if log.is_redacted else None)
     reader = Reader(log.path, log.agent)
     for path in reader.transcripts(line for line in lines if isinstance(line, events.Line)):

@@ -69,7 +69,7 @@ class Imported(NamedTuple):
     results: AbstractSet[tuple[str, str]] = frozenset()
 
 
-Outcome: TypeAlias = Imported | TooltrailError
+ImportResult: TypeAlias = Imported | TooltrailError
 """What was imported from a file, or why nothing was."""
 
 _MODULES: Final = (

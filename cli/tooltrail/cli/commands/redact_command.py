@@ -48,7 +48,9 @@ def command(*, location: Location, scan: bool, as_json: bool) -> int:
     )
     unread = [*search.unread]
     if counts["call"] < total:
-        unread.append(f"{counted(total - counts['call'], 'call')} of sessions whose rows are lost")
+        unread.append(
+            f"{counted(total - counts['call'], 'call')} of sessions whose rows are lost or damaged"
+        )
     for reason in unread:
         say(f"not searched: {printable(reason)}")
     return ExitCode.of_damage(is_damaged=bool(found), is_incomplete=bool(unread))
