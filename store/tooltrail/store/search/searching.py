@@ -5,7 +5,7 @@ reads them. So a stale index shows nothing that is erased or altered.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Final, TypeAlias
@@ -73,10 +73,11 @@ _Found: TypeAlias = Iterator[tuple[Owner, tuple[Hit, Iterable[Piece]]]]
 """What may be hits, without places in their texts yet, and their texts."""
 
 
+@dataclass
 class Search:
     """One search.
 
-    Args:
+    Attributes:
         reader: reads the store.
         open_archive: returns the archive, for long streams.
         query: what to search for.
@@ -85,38 +86,26 @@ class Search:
         cursor: the `cursor` of the hit to continue behind.
         context: lines to keep before and after each place.
         on_progress: called with the calls and messages, and the bytes of artifacts, so far.
-
-    Attributes:
-        query: what is searched for.
         unread: why a call or a stream could not be read.
         artifact_bytes: bytes of the artifacts that were searched.
         hit_count: hits so far.
     """
 
-    def __init__(
-        self,
-        reader: Reader,
-        open_archive: OpenArchive,
-        query: Query,
-        where: InvocationFilter = ALL,
-        *,
-        oldest_first: bool = False,
-        cursor: str | None = None,
-        context: int = 0,
-        on_progress: Callable[[int, int], object] | None = None,
-    ) -> None:
-        self.unread: list[str] = []
-        self.artifact_bytes = 0
-        self.hit_count = 0
-        self._reader = reader
-        self._open_archive = open_archive
-        self.query = query
-        self._context = context
-        self._on_progress = on_progress
-        self._in_artifacts: dict[str, list[Place]] = {}
-        self._owners = iter_owners(
-            reader.database, where, query, oldest_first=oldest_first, cursor=cursor
-        )
+    reader: Reader
+    open_archive: OpenArchive
+    query: Query
+    where: InvocationFilter = ALL
+    _: KW_ONLY
+    oldest_first: bool = False
+    cursor: str | None = None
+    context: int = 0
+    on_progress: Callable[[int, int], object] | None = None
+    unread: list[str] = field(default_factory=list[str], init=False)
+    artifact_bytes: int = field(default=0, init=False)
+    hit_count: int = field(default=0, init=False)
+    _in_artifacts: dict[str, list[Place]] = field(
+        default_factory=dict[str, list[Place]], init=False
+    )
 
     def hits(self, first: int = 32) -> Iterator[Hit]:
         """The hits in order, once. `first` is how many calls and messages to read at first.
@@ -125,7 +114,14 @@ class Search:
             UnavailableError, DamageError: the store cannot be read.
         """
         done, size = 0, first
-        while batch := list(islice(self._owners, min(size, _AT_ONCE))):
+        owners = iter_owners(
+            self.reader.database,
+            self.where,
+            self.query,
+            oldest_first=self.oldest_first,
+            cursor=self.cursor,
+        )
+        while batch := list(islice(owners, min(size, _AT_ONCE))):
             size *= 2
             found = dict(self._calls([one for one in batch if not one.is_message]))
             found.update(self._messages([one for one in batch if one.is_message]))
@@ -133,16 +129,16 @@ class Search:
                 done += 1
                 if owner in found:
                     hit, pieces = found[owner]
-                    places = (*hit.places, *self.query.find(pieces, self._context))
+                    places = (*hit.places, *self.query.find(pieces, self.context))
                     if places:
                         self.hit_count += 1
                         yield replace(hit, places=places)
-                if self._on_progress is not None:
-                    self._on_progress(done, self.artifact_bytes)
+                if self.on_progress is not None:
+                    self.on_progress(done, self.artifact_bytes)
 
     def _calls(self, owners: Sequence[Owner]) -> _Found:
         by_id = {one.id: one for one in owners}
-        with self._reader.database.read() as connection:
+        with self.reader.database.read() as connection:
             keys = is_in("invocations.key", [one.key for one in owners])
             details = details_of(connection, keys) if owners else []
         for detail in details:
@@ -166,7 +162,7 @@ class Search:
 
     def _messages(self, owners: Sequence[Owner]) -> _Found:
         by_key = {one.key: one for one in owners}
-        with self._reader.database.read() as connection:
+        with self.reader.database.read() as connection:
             rows = fetch_each(connection, Sql(_MESSAGES), "messages.key", list(by_key))
             read = list(map(_MESSAGE.read, rows))
             digests = (one[name] for one, _ in read for name in ("text", "document"))
@@ -206,11 +202,11 @@ class Search:
                 self._in_artifacts[path] = []
                 self.artifact_bytes += stream.size
                 try:
-                    reader = self._open_archive().reader(path, size=stream.size)
-                    self._in_artifacts[path] = self.query.grep(reader, self._context)
+                    reader = self.open_archive().reader(path, size=stream.size)
+                    self._in_artifacts[path] = self.query.grep(reader, self.context)
                 except TooltrailError as error:
                     self.unread.append(f"{path}: {error}")
-            places += [one._replace(name=stream.role) for one in self._in_artifacts[path]]
+            places += [replace(one, name=stream.role) for one in self._in_artifacts[path]]
         return places
 
     def _read(self, stream: StreamView) -> list[tuple[int, bytes]]:
@@ -219,7 +215,7 @@ class Search:
         if isinstance(self.query, PathQuery) or (is_for_lines and path is not None):
             return []
         try:
-            part = self._reader.parts_of(stream)
+            part = self.reader.parts_of(stream)
             return edges_of(part, stream.size) if not is_for_lines else [(0, part(0, stream.size))]
         except NotFoundError:
             return []  # erased

@@ -7,7 +7,8 @@ wrote it, not as JSON spells it. Of a stream of more than `WHOLE_BYTES`, a searc
 
 import json
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tooltrail.store.views import InvocationDetail, StreamView
 
@@ -32,7 +33,8 @@ _UNSPOKEN: Final = {"call", "data", "extras", "type"}
 OpenArchive = Callable[[], "ArtifactArchive"]
 
 
-class Piece(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Piece:
     """A part of one text.
 
     Attributes:
