@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tooltrail.cli._known import NOUNS, say_unknown
+from tooltrail.cli._known import NAMES, say_unknown
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import Decorated, stacked
 from tooltrail.cli._times import MOMENT, SIGNAL, Parsed
@@ -52,7 +52,7 @@ def filter_options(function: Decorated) -> Decorated:
             wanted["outcomes"] += same if kwargs.pop(name) else ()
         wanted["exit_statuses"] = tuple(code for code, is_other in codes if not is_other)
         wanted["not_exit_statuses"] = tuple(code for code, is_other in codes if is_other)
-        if conditions or any(wanted[name] for name in ("sessions", "invocations", *NOUNS)):
+        if conditions or any(wanted[name] for name in ("sessions", "invocations", *NAMES)):
             with location.open() as store:
                 reader = store.reader
                 say_unknown(reader, wanted, conditions)

@@ -10,6 +10,7 @@ import click
 from click.types import StringParamType
 
 from tooltrail.cli._output import printable, say
+from tooltrail.store.filters import COLUMN_OF
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -17,13 +18,8 @@ if TYPE_CHECKING:
     from tooltrail.store import Reader
     from tooltrail.store.expressions import Expression
 
-NOUNS: Final = {
-    "agents": "agent",
-    "error_kinds": "error kind",
-    "families": "family",
-    "tools": "tool",
-}
-"""Filters whose values are compared with those of the store, and the noun for a value."""
+NAMES: Final = ("agents", "error_kinds", "families", "tools")
+"""Filters whose values are compared with those of the store."""
 
 _COMPLETED: Final = {
     "--agent": "agents",
@@ -54,11 +50,13 @@ def say_unknown(
 
     required = [required_values(one) for one in expressions]
     with reader.database.read() as connection:
-        for kind, noun in NOUNS.items():
-            named = [one.get(noun.replace(" ", "_"), ()) for one in required]
+        for kind in NAMES:
+            column = COLUMN_OF[kind]
+            named = [one.get(column, ()) for one in required]
             for value in dict.fromkeys(map(str, chain(wanted[kind], *named))):
                 if not has_value(connection, kind, value):
                     near = near_values(connection, kind, value)
+                    noun = column.replace("_", " ")
                     say(f"tooltrail: no {noun} `{printable(value[:_MOST_SHOWN])}`{near}")
 
 

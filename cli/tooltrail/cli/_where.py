@@ -11,7 +11,6 @@ The kind of a value follows from its column: `30s`, `10MB` and `yesterday` need 
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
@@ -20,7 +19,7 @@ from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from tooltrail.cli._output import printable
-from tooltrail.cli._times import DURATIONS, SIGNAL, parse_amount, parse_moment, parse_signal
+from tooltrail.cli._times import DURATIONS, MOMENT, SIGNAL, parse_amount
 from tooltrail.store.expressions import (
     COLUMNS,
     DOCUMENTS,
@@ -242,16 +241,13 @@ _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
     "outcome": _one_of(dict(zip(OUTCOMES, OUTCOMES, strict=True))),
     "flag": _one_of({"true": True, "false": False}),
     "integer": (_integer, "an integer"),
-    "signal": (parse_signal, SIGNAL.what),
+    "signal": (SIGNAL.read, SIGNAL.what),
     "duration": (
         partial(parse_amount, units=DURATIONS),
         "a duration such as 200ms, 30s, 5m or 1.5h",
     ),
     "size": (partial(parse_amount, units=_SIZES), "a size such as 512, 10kB, 10MB or 1GiB"),
-    "time": (
-        lambda text: parse_moment(text, datetime.now().astimezone()),
-        "a time: RFC 3339, a date, 2h, 3d, today or yesterday",
-    ),
+    "time": (MOMENT.read, f"a time: {MOMENT.what}"),
 }
 """How to read a value of each kind, and what to call the kind."""
 

@@ -111,8 +111,8 @@ def command(
     _print(page.items, output, _members(), _COLUMNS)
     if page.next_cursor is not None:
         of_all = "listed" if total is None else f"of {total:,}"
-        part = f"{len(page.items):,} {of_all}"
-        say(f"{part}; -n 0 for all, --cursor {page.next_cursor} for the next")
+        more = f"-n 0 for all, --cursor {page.next_cursor} for the next"
+        say(f"{len(page.items):,} {of_all}; {more}")
 
 
 def _members() -> dict[str, Callable[[Any], object]]:
@@ -125,15 +125,8 @@ def _print(
     views: Iterable[InvocationView], output: Listing, members: Members, columns: Columns
 ) -> None:
     colours = {"OUTCOME": colour_of_outcome}
-    print_list(
-        views,
-        output,
-        members,
-        columns,
-        right=("TIME", "OUTPUT", "CUT"),
-        colours=colours,
-        spare=("OUTPUT", "TIME", "STARTED", "TOOL"),
-    )
+    right, spare = ("TIME", "OUTPUT", "CUT"), ("OUTPUT", "TIME", "STARTED", "TOOL")
+    print_list(views, output, members, columns, right=right, colours=colours, spare=spare)
 
 
 def _print_changes(

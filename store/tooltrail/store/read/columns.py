@@ -26,7 +26,6 @@ NO_ID: Final = UUID(int=0)
 
 _DIGEST_BYTES: Final = 32
 
-
 _KINDS: Final[Mapping[str, tuple[type | None, object]]] = {
     "id": (UUID, NO_ID),
     "time": (None, EPOCH),

@@ -62,11 +62,10 @@ def find_invocation(connection: Connection, name: str) -> int:
 
 def invocation_id(connection: Connection, name: str) -> UUID:
     """The id of the invocation with a name; raises like `find_invocation`."""
-    query = Sql(
-        "SELECT key, id FROM invocations WHERE key = ?", (find_invocation(connection, name),)
-    )
-    values, _ = _NAMED.read(fetch(connection, query)[0])
-    return UUID(str(values["id"]))
+    key = find_invocation(connection, name)
+    row = fetch(connection, Sql("SELECT key, id FROM invocations WHERE key = ?", (key,)))[0]
+    found: UUID = _NAMED.read(row)[0]["id"]
+    return found
 
 
 def find_session(connection: Connection, name: str) -> int:

@@ -181,13 +181,9 @@ def _fact(packed: bytes | None, owner: str, which: str, kind: str) -> bytes:
 def _beside(start: bytes, end: bytes) -> Surfaces:
     """Where an importer found a call, and the secrets that were replaced."""
     sources = [json.loads(fact)["source"] for fact in (start, end) if b'"source":' in fact]
-    secrets = [
-        RedactionFact(**one)
-        for fact in (start, end)
-        if b'"redacted":' in fact
-        for one in json.loads(fact)["redacted"]
-    ]
-    return Surfaces(source=SourceFact(**sources[0]) if sources else None, redacted=tuple(secrets))
+    lists = [json.loads(fact)["redacted"] for fact in (start, end) if b'"redacted":' in fact]
+    secrets = tuple(RedactionFact(**one) for some in lists for one in some)
+    return Surfaces(source=SourceFact(**sources[0]) if sources else None, redacted=secrets)
 
 
 def _surfaces(
