@@ -1,25 +1,33 @@
 """The search: candidates from the index or all records, then the real texts.
 
+The candidates are calls and messages in the order of time. Both are read from their own tables, by
+keyset, and merged. A cursor is the number of the owner of the last hit; see `index`.
+
 A hit is only what stands in the texts as they are recorded: they are read and checked like `show`
 reads them. So a stale index shows nothing that is erased or altered.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
+from heapq import merge
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError, TooltrailError
-from tooltrail.store.filters import ALL, InvocationFilter
+from tooltrail.store.filters import ALL, LISTS, InvocationFilter
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed
+from tooltrail.store.read.conditions import conditions_of
 from tooltrail.store.read.details import details_of
-from tooltrail.store.read.environments import members_of
+from tooltrail.store.read.environments import environments_where, members_of
+from tooltrail.store.read.expression_sql import has_run_in
+from tooltrail.store.read.pages import Order, key_of
 from tooltrail.store.read.reader import Reader
-from tooltrail.store.read.rows import Sql, fetch_each, is_in
-from tooltrail.store.search.owners import Owner, iter_owners
+from tooltrail.store.read.rows import Sql, fetch, fetch_each, is_in, limited, where
+from tooltrail.store.search.index import owners_with, what_is_behind
 from tooltrail.store.search.queries import LineQuery, PathQuery, Place, Query, folder_of
 from tooltrail.store.search.texts import (
     OpenArchive,
@@ -32,7 +40,21 @@ from tooltrail.store.search.texts import (
 from tooltrail.store.views import InvocationDetail, StreamView
 
 _AT_ONCE: Final = 256
-"""Most calls and messages that are read at once."""
+"""Most calls and messages whose texts are read at once."""
+
+_TABLES: Final = (("invocations", "started_at"), ("messages", "created_at"))
+"""The tables of calls and of messages, with their times."""
+
+_NOT_OF_MESSAGES: Final = {*LISTS, "min_size", "expression"} - {"sessions", "agents"}
+"""Members of a filter that messages do not have."""
+
+_FIRST_ROWS, _MORE_ROWS = 512, 4_096
+
+_FEW: Final = 10_000
+"""Most owners that a query names. More are compared while all owners are read in order."""
+
+_WAITING: Final = "SELECT o.key FROM ledger_entries AS e"
+_RANGE: Final = "WHERE e.journal_key = ? AND e.n >= ? AND e.n < ?"
 
 _MESSAGE: Final = Columns(
     "messages: key id seq role text document", Computed("sessions.id", "session_id", "id")
@@ -41,6 +63,20 @@ _MESSAGES: Final = (
     f"SELECT {_MESSAGE.sql} FROM messages"
     " LEFT JOIN sessions ON sessions.key = messages.session_key WHERE "
 )
+
+
+class Owner(NamedTuple):
+    """A call or a message, in the order of a search: of one time, calls are older."""
+
+    at: datetime
+    is_message: bool
+    key: int
+    id: UUID
+
+    @property
+    def number(self) -> int:
+        """The number of the owner in the index."""
+        return self.key * 2 + self.is_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +149,7 @@ class Search:
         Raises:
             UnavailableError, DamageError: the store cannot be read.
         """
-        done, size = 0, first
-        owners = iter_owners(
-            self.reader.database,
-            self.where,
-            self.query,
-            oldest_first=self.oldest_first,
-            cursor=self.cursor,
-        )
+        done, size, owners = 0, first, self._owners()
         while batch := list(islice(owners, min(size, _AT_ONCE))):
             size *= 2
             found = dict(self._calls([one for one in batch if not one.is_message]))
@@ -135,6 +164,78 @@ class Search:
                         yield replace(hit, places=places)
                 if self.on_progress is not None:
                     self.on_progress(done, self.artifact_bytes)
+
+    def _owners(self) -> Iterator[Owner]:
+        """The calls and messages that may be hits; `InvalidRecordError` for a wrong cursor."""
+        after = None if self.cursor is None else key_of(self.cursor)
+        found = self._may_be_hits()
+        # Messages have no tool and no outcome, so such a filter excludes them.
+        of_calls = [one for one in _NOT_OF_MESSAGES if getattr(self.where, one) not in ((), None)]
+        tables = (False,) if of_calls else (False, True)
+        owners = (self._of_table(is_message, found, after) for is_message in tables)
+        return merge(*owners, reverse=not self.oldest_first)
+
+    def _may_be_hits(self) -> set[int] | None:
+        """The owners that have the words, and those with facts that the index does not have yet.
+
+        None if the query has no phrases: all owners may be hits.
+        """
+        query = self.query
+        if query.phrases is None:
+            return None
+        with self.reader.database.read() as connection:
+            found = owners_with(connection, query.phrases)
+            for behind in what_is_behind(connection):
+                for is_message, (table, _) in enumerate(_TABLES):
+                    source = f"{_WAITING} JOIN {table} AS o ON o.id = e.subject_id {_RANGE}"
+                    waiting = fetch(connection, Sql(source, behind))
+                    found.update(int(row[0]) * 2 + is_message for row in waiting)
+            if isinstance(query, PathQuery):
+                ran_in = environments_where(
+                    connection, lambda has: bool(query.find([folder_of(has)], 0))
+                )
+                if ran_in:
+                    select = Sql("SELECT invocations.key FROM invocations")
+                    rows = fetch(connection, select + where([has_run_in(ran_in)]))
+                    found.update(int(row[0]) * 2 for row in rows)
+        return found
+
+    def _of_table(
+        self, is_message: bool, found: set[int] | None, after: int | None
+    ) -> Iterator[Owner]:
+        """The calls, or the messages, among `found` and behind the cursor, in order."""
+        table, time = _TABLES[is_message]
+        other, other_time = _TABLES[not is_message]
+        columns = Columns(f"{table}: key {time} id")
+        # The index of a table is in the order of time, which few owners need not follow.
+        hint = "+" if found is not None and len(found) <= _FEW else ""
+        fixed = conditions_of(self.where, lead="invocations" if hint else "started_at")
+        if is_message:
+            fixed = _of_messages(self.where, hint)
+        if found is not None and hint:
+            keys = sorted(one >> 1 for one in found if one & 1 == is_message)
+            in_list = f"{table}.key IN (SELECT value FROM json_each(?))"
+            fixed.append(Sql(in_list, (json.dumps(keys),), Sql(f"{table}.key = ANY(?)", (keys,))))
+        order = Order(time, self.oldest_first, None, indexed=not hint, table=table)
+        if after is not None and after & 1 == is_message:
+            order = order._replace(after=after >> 1)
+        elif after is not None:
+            # The cursor is in the other table. Of one time, every call is before every message.
+            sign = ">" if self.oldest_first else "<"
+            or_equal = "=" if is_message == self.oldest_first else ""
+            at = f"(SELECT last.{other_time} FROM {other} AS last WHERE last.key = ?)"
+            fixed.append(Sql(f"{hint}{table}.{time} {sign}{or_equal} {at}", (after >> 1,)))
+        size = _FIRST_ROWS
+        while True:
+            conditions = where([*fixed, *order.conditions()])
+            select = Sql(f"SELECT {columns.sql} FROM {table}") + conditions + order.clause
+            with self.reader.database.read() as connection:
+                rows = [columns.read(row)[0] for row in fetch(connection, select + limited(size))]
+            owners = (Owner(one[time], is_message, one["key"], one["id"]) for one in rows)
+            yield from (one for one in owners if found is None or one.number in found)
+            if len(rows) < size:
+                return
+            order, size = order._replace(after=rows[-1]["key"]), _MORE_ROWS
 
     def _calls(self, owners: Sequence[Owner]) -> _Found:
         by_id = {one.id: one for one in owners}
@@ -222,3 +323,14 @@ class Search:
         except TooltrailError as error:
             self.unread.append(f"stream {stream.role} of call {stream.invocation_id}: {error}")
             return []
+
+
+def _of_messages(filters: InvocationFilter, hint: str) -> list[Sql]:
+    place = f"{hint}messages.created_at"
+    times = ((">=", filters.since), ("<", filters.until))
+    found = [Sql(f"{place} {sign} ?", (at,)) for sign, at in times if at]
+    for source, values in (("id", filters.sessions), ("agent", filters.agents)):
+        if values:
+            mine = Sql("messages.session_key IN (SELECT key FROM sessions WHERE ")
+            found.append(mine + is_in(source, values) + ")")
+    return found
