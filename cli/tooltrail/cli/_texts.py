@@ -102,12 +102,12 @@ class Text(NamedTuple):
             return
         with self.open() as blocks:
             for block in blocks:
-                if lines <= 0:
+                count = block.count(b"\n")
+                if count >= lines:
+                    yield b"".join(one + b"\n" for one in block.split(b"\n", lines)[:lines])
                     return
-                *ended, rest = block.split(b"\n")
-                first = [one + b"\n" for one in ended[:lines]]
-                lines -= len(first)
-                yield b"".join([*first, rest if lines else b""])
+                lines -= count
+                yield block
 
 
 def texts_of(

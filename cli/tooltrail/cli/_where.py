@@ -11,6 +11,7 @@ The kind of a value follows from its column: `30s`, `10MB` and `yesterday` need 
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
@@ -74,11 +75,7 @@ _WINDOW: Final = 60
 
 
 class _WrongError(Exception):
-    """A mistake, and its position in the text."""
-
-    def __init__(self, at: int, message: str) -> None:
-        super().__init__(message)
-        self.at = at
+    """A mistake: its position in the text, and what is wrong."""
 
 
 class _Token(NamedTuple):
@@ -99,7 +96,7 @@ def parse_where(text: str) -> Expression:
     except _parsy.ParseError as error:
         at, problem = error.index, _problem(text, error.index, error.expected)
     except _WrongError as error:
-        at, problem = error.at, str(error)
+        at, problem = error.args
     except RecursionError:
         at, problem = 0, "a condition has too many levels"
     raise ValueError(f"{problem}\n{_pointed(text, at)}")
@@ -228,10 +225,9 @@ def _one_of(choices: Mapping[str, Value]) -> tuple[Callable[[str], Value], str]:
 
 
 def _session(text: str) -> Value:
-    try:
+    with suppress(ValueError):
         return UUID(text)
-    except ValueError:
-        return text
+    return text
 
 
 _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {

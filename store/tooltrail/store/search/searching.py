@@ -99,14 +99,14 @@ class Hit:
     seq: int
     name: str
     at: datetime
-    cursor: str
     outcome: str = ""
     title: str = ""
     places: tuple[Place, ...] = ()
+    cursor: str = ""
 
 
 _Found: TypeAlias = Iterator[tuple[Owner, tuple[Hit, Iterable[Piece]]]]
-"""What may be hits, without places in their texts yet, and their texts."""
+"""What may be hits, without cursor and places in their texts yet, and their texts."""
 
 
 @dataclass
@@ -161,7 +161,7 @@ class Search:
                     places = (*hit.places, *self.query.find(pieces, self.context))
                     if places:
                         self.hit_count += 1
-                        yield replace(hit, places=places)
+                        yield replace(hit, places=places, cursor=str(owner.number))
                 if self.on_progress is not None:
                     self.on_progress(done, self.artifact_bytes)
 
@@ -257,7 +257,6 @@ class Search:
                     title=view.arguments_preview,
                     at=view.started_at,
                     places=tuple(self._in_long_streams(detail)),
-                    cursor=str(by_id[view.id].number),
                 )
                 yield by_id[view.id], (hit, self._pieces(detail))
 
@@ -280,7 +279,6 @@ class Search:
                 seq=one["seq"],
                 name=one["role"],
                 at=owner.at,
-                cursor=str(owner.number),
             )
             texts = [("text", text_of(text.data or b"")), *spoken_of(text_of(document.data or b""))]
             yield owner, (hit, [Piece(place, one, "transcript") for place, one in texts])
