@@ -47,24 +47,26 @@ def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list
 def member_conditions(filters: InvocationFilter, name: str, *, indexed: bool = True) -> list[Sql]:
     """The conditions of one list of a filter, or of `min_size`."""
     value: Any = getattr(filters, name)
-    if name == "min_size":
-        return [] if value is None else _size_conditions(value, indexed=indexed)
-    return _list_conditions(name, value, indexed=indexed) if value else []
+    if value in (None, ()):
+        return []
+    if name != "min_size":
+        return _list_conditions(name, value, indexed=indexed)
+    size = _hinted("invocations.output_size", indexed=indexed)
+    is_large = [Sql(f"{size} >= {LARGE_BYTES}")] if value >= LARGE_BYTES else []
+    return [Sql(f"{size} >= ?", (value,)), *is_large]
 
 
-def time_conditions(filters: InvocationFilter, *, indexed: bool = True) -> list[Sql]:
-    """The conditions of `since` and `until`."""
-    started_at = _column("started_at", indexed=indexed)
-    found: list[Sql] = []
-    if filters.since is not None:
-        found.append(Sql(f"{started_at} >= ?", (filters.since,)))
-    if filters.until is not None:
-        found.append(Sql(f"{started_at} < ?", (filters.until,)))
-    return found
+def time_conditions(
+    filters: InvocationFilter, column: str = "invocations.started_at", *, indexed: bool = True
+) -> list[Sql]:
+    """The conditions of `since` and `until` on a column with times."""
+    bounds = ((">=", filters.since), ("<", filters.until))
+    hinted = _hinted(column, indexed=indexed)
+    return [Sql(f"{hinted} {sign} ?", (at,)) for sign, at in bounds if at is not None]
 
 
 def _list_conditions(name: str, values: Sequence[Any], *, indexed: bool) -> list[Sql]:
-    column = _column(_COLUMNS[name], indexed=indexed)
+    column = _hinted(f"invocations.{_COLUMNS[name]}", indexed=indexed)
     if name == "agents" and not indexed:
         # An agent has very many sessions; listing all of them for a page would take longer.
         mine = "SELECT 1 FROM sessions AS held WHERE held.key = invocations.session_key AND "
@@ -76,20 +78,10 @@ def _list_conditions(name: str, values: Sequence[Any], *, indexed: bool) -> list
         return [Sql(f"{column} {'=' if is_one else 'IN'} ") + keys]
     if name == "not_exit_statuses":
         return [Sql(f"{column} <> ?", (value,)) for value in values]
-    found = [is_in(column, values)]
-    if name in COMMON and COMMON[name] not in values:
-        common = COMMON[name]
-        found.append(Sql(f"{column} <> {common!r}"))
-    return found
+    is_rare = name in COMMON and COMMON[name] not in values
+    rare = [Sql(f"{column} <> {COMMON[name]!r}")] if is_rare else []
+    return [is_in(column, values), *rare]
 
 
-def _size_conditions(least: int, *, indexed: bool) -> list[Sql]:
-    size = _column("output_size", indexed=indexed)
-    found = [Sql(f"{size} >= ?", (least,))]
-    if least >= LARGE_BYTES:
-        found.append(Sql(f"{size} >= {LARGE_BYTES}"))
-    return found
-
-
-def _column(name: str, *, indexed: bool) -> str:
-    return f"{'' if indexed else '+'}invocations.{name}"
+def _hinted(column: str, *, indexed: bool) -> str:
+    return column if indexed else f"+{column}"

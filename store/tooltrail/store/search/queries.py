@@ -57,6 +57,7 @@ class Place(Piece):
     after: tuple[str, ...] = ()
 
 
+@dataclass
 class WordQuery:
     """Texts that together have every phrase.
 
@@ -64,8 +65,7 @@ class WordQuery:
         phrases: the words that a hit has; None for a query that does not use the index.
     """
 
-    def __init__(self, phrases: Sequence[Phrase]) -> None:
-        self.phrases = phrases
+    phrases: Sequence[Phrase]
 
     def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
         """The first place in each piece that has one; empty if the call is no hit."""

@@ -20,7 +20,7 @@ from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.store.filters import ALL, LISTS, InvocationFilter
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed
-from tooltrail.store.read.conditions import conditions_of
+from tooltrail.store.read.conditions import conditions_of, time_conditions
 from tooltrail.store.read.details import details_of
 from tooltrail.store.read.environments import environments_where, members_of
 from tooltrail.store.read.expression_sql import has_run_in
@@ -324,9 +324,7 @@ class Search:
 
 
 def _of_messages(filters: InvocationFilter, hint: str) -> list[Sql]:
-    place = f"{hint}messages.created_at"
-    times = ((">=", filters.since), ("<", filters.until))
-    found = [Sql(f"{place} {sign} ?", (at,)) for sign, at in times if at]
+    found = time_conditions(filters, "messages.created_at", indexed=not hint)
     for source, values in (("id", filters.sessions), ("agent", filters.agents)):
         if values:
             mine = Sql("messages.session_key IN (SELECT key FROM sessions WHERE ")
