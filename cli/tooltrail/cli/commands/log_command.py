@@ -189,10 +189,9 @@ def _is_over(reader: Reader, where: InvocationFilter) -> bool:
     if where.invocations:
         running = InvocationFilter(invocations=where.invocations, states=("started",))
         return reader.count_invocations(running) == 0
-    if where.sessions:
-        sessions = [reader.session(session) for session in where.sessions]
-        return all(view.closed_at is not None and not view.open_count for view in sessions)
-    return False
+    sessions = list(map(reader.session, where.sessions))
+    is_closed = (view.closed_at is not None and not view.open_count for view in sessions)
+    return bool(sessions) and all(is_closed)
 
 
 def _list_ranked(

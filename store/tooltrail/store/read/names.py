@@ -40,15 +40,12 @@ def find_invocation(connection: Connection, name: str) -> int:
         if which == RUNNING:
             conditions.append(Sql("outcome = 'running' AND outcome <> 'ok'"))
         latest = Sql("SELECT key FROM invocations") + where(conditions)
+        latest += " ORDER BY started_at DESC, key DESC LIMIT 1"
         of_tool = f" of {tool}" if tool else ""
         problem = "no running invocation" if which == RUNNING else "no invocation"
         if tool and not has_value(connection, "tools", tool):
             of_tool += near_values(connection, "tools", tool)
-        return _key(
-            connection,
-            latest + " ORDER BY started_at DESC, key DESC LIMIT 1",
-            f"the store has {problem}{of_tool}",
-        )
+        return _key(connection, latest, f"the store has {problem}{of_tool}")
     if "#" not in name:
         return _by_id(connection, name, "invocations")
     session_name, _, seq = name.rpartition("#")
