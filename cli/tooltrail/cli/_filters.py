@@ -119,11 +119,7 @@ _OPTIONS = (
         "N|!=N",
     ),
     _many(
-        "--signal",
-        "signals",
-        "Commands that this signal ended, such as SIGKILL.",
-        SIGNAL,
-        "SIGNAL",
+        "--signal", "signals", "Commands that this signal ended, such as SIGKILL.", SIGNAL, "SIGNAL"
     ),
     _many(
         "--state",

@@ -29,14 +29,7 @@ from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.search.filling import fill_index
 from tooltrail.store.search.index import has_index
-from tooltrail.store.search.queries import (
-    MOST_CHARS,
-    LineQuery,
-    PathQuery,
-    Place,
-    Query,
-    WordQuery,
-)
+from tooltrail.store.search.queries import MOST_CHARS, LineQuery, PathQuery, Place, Query, WordQuery
 from tooltrail.store.search.searching import Hit, Search
 from tooltrail.store.search.texts import WHOLE_BYTES
 from tooltrail.store.search.words import phrases_of

@@ -5,15 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tooltrail.cli._output import (
-    Listing,
-    Members,
-    counted,
-    printable,
-    say,
-    terminal_columns,
-    write,
-)
+from tooltrail.cli._output import Listing, Members, counted, printable, say, terminal_columns, write
 from tooltrail.cli._pager import page_output
 
 _GAP = 2

@@ -11,14 +11,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, raw_option, store_options, time_option
-from tooltrail.cli._output import (
-    on_terminal,
-    print_array,
-    printable,
-    say,
-    write,
-    write_block,
-)
+from tooltrail.cli._output import on_terminal, print_array, printable, say, write, write_block
 from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:

@@ -14,15 +14,7 @@ import click
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import (
-    Listing,
-    Members,
-    attributes,
-    counted,
-    duration_of,
-    say,
-    size_of,
-)
+from tooltrail.cli._output import Listing, Members, attributes, counted, duration_of, say, size_of
 from tooltrail.cli._tables import PLAIN, RED, print_table
 from tooltrail.cli._times import shown_in_list, shown_zone
 from tooltrail.records.ids import short_id
@@ -179,9 +171,7 @@ def _in_order(
 
 
 def _print_statistics(
-    found: Sequence[CallStatistics],
-    by: Sequence[str],
-    daily: Sequence[CallStatistics],
+    found: Sequence[CallStatistics], by: Sequence[str], daily: Sequence[CallStatistics]
 ) -> None:
     """Print the groups as a table, with bars and trends on a terminal.
 

@@ -111,12 +111,7 @@ def _facts_of(row: Mapping[str, Any]) -> tuple[bytes, bytes]:
 
 
 def _texts_of(
-    row: Mapping[str, Any],
-    start: bytes,
-    end: bytes,
-    made: Mapping[Digest, Body],
-    *,
-    outputs: bool,
+    row: Mapping[str, Any], start: bytes, end: bytes, made: Mapping[Digest, Body], *, outputs: bool
 ) -> list[_Text]:
     """The texts of a row, each with the digest that a fact names.
 

@@ -29,14 +29,7 @@ from tooltrail.store.read.reader import Reader
 from tooltrail.store.read.rows import Sql, fetch, fetch_each, is_in, limited, where
 from tooltrail.store.search.index import owners_with, what_is_behind
 from tooltrail.store.search.queries import LineQuery, PathQuery, Place, Query, folder_of
-from tooltrail.store.search.texts import (
-    OpenArchive,
-    Piece,
-    edges_of,
-    pieces_of,
-    spoken_of,
-    text_of,
-)
+from tooltrail.store.search.texts import OpenArchive, Piece, edges_of, pieces_of, spoken_of, text_of
 from tooltrail.store.views import InvocationDetail, StreamView
 
 _AT_ONCE: Final = 256
