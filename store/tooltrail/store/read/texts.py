@@ -52,14 +52,6 @@ class _Text(NamedTuple):
     digest: Digest | None = None
     tombstone: Digest | None = None
 
-    def body(self, bodies: Mapping[Digest, Body]) -> Body:
-        """The correct bytes, or an erasure; an empty `Body` means damage."""
-        if self.digest is not None and bodies[self.digest].data is not None:
-            return bodies[self.digest]
-        if self.is_gone and self.tombstone is not None:
-            return Body(erasure=bodies[self.tombstone].erasure)
-        return Body()
-
 
 def read_texts(
     connection: Connection, rows: Sequence[Mapping[str, Any]], *, outputs: bool
@@ -74,7 +66,6 @@ def read_texts(
     inexact = (row["shown"] for row in rows if row["is_exact"] is False)
     made = load_bodies(connection, (one for one in inexact if one is not None))
     found: list[tuple[list[_Text], Surfaces]] = []
-    missing: list[_Text] = []
     for row in rows:
         try:
             start, end = _facts_of(row)
@@ -83,8 +74,7 @@ def read_texts(
         except (DamageError, ValueError, LookupError, TypeError) as error:
             damage = f"invocation {row['id']} is damaged: a ledger entry of it is no fact: {error}"
             found.append(([], Surfaces(damage=damage)))
-            continue
-        missing += [text for text in texts if text.exact is None]
+    missing = [text for texts, _ in found for text in texts if text.exact is None]
     digests = (one for text in missing for one in (text.digest, text.tombstone) if one is not None)
     bodies = load_bodies(connection, digests)
     return [
@@ -187,14 +177,15 @@ def _surfaces(
     found: dict[str, bytes] = {}
     erased: list[Erasure] = []
     for text in texts:
-        if text.exact is not None:
-            found[text.name] = text.exact
-            continue
-        body = text.body(bodies)
-        if body.data is not None:
-            found[text.name] = body.data
-        elif body.erasure is not None:
-            erased.append(replace(body.erasure, name=text.name))
+        data, erasure = text.exact, None
+        if data is None and text.digest is not None:
+            data = bodies[text.digest].data
+        if text.is_gone and text.tombstone is not None:
+            erasure = bodies[text.tombstone].erasure
+        if data is not None:
+            found[text.name] = data
+        elif erasure is not None:
+            erased.append(replace(erasure, name=text.name))
         else:
             words = "is erased or lost" if text.is_gone else "is not the text that was recorded"
             return beside._replace(damage=f"invocation {owner} is damaged: {text.name} {words}")
