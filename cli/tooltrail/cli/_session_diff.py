@@ -64,14 +64,12 @@ def print_session_diff(
 
 def _record(before: _Call | None, after: _Call | None) -> Mapping[str, Any]:
     """Two aligned calls, or one that the other session does not have, with the names of members."""
-    result = "only after" if before is None else "only before"
-    changed: list[str] = []
-    unknown: list[str] = []
-    if before is not None and after is not None:
-        members = members_of(before.values, after.values)
-        changed = [one.name for one in members if one.state == "different"]
-        unknown = [one.name for one in members if one.state == "unknown"]
-        result = "changed" if changed else "unknown" if unknown else "same"
+    both = members_of(before.values, after.values) if before and after else []
+    changed = [one.name for one in both if one.state == "different"]
+    unknown = [one.name for one in both if one.state == "unknown"]
+    result = "changed" if changed else "unknown" if unknown else "same"
+    if not both:
+        result = "only after" if before is None else "only before"
     sides = {"before": before and before.facts, "after": after and after.facts}
     return {"result": result, "changed": changed, "unknown": unknown, **sides}
 
