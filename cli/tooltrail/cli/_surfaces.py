@@ -73,7 +73,8 @@ def _facts(detail: InvocationDetail) -> Iterator[str]:
     status = f", exit status {summary.exit_status}" if is_known else ""
     yield _Styled(f"outcome    {outcome}{status}")
     if summary.error_kind is not None:
-        yield f"error      {summary.error_kind}: {_error_of(detail)}"
+        error: dict[str, Any] = (_parsed(detail.complete_json) or {}).get("error") or {}
+        yield f"error      {summary.error_kind}: {error.get('message') or '(no message)'}"
     took = duration_of(summary.duration_ms)
     yield f"started    {shown(summary.started_at)}{f', took {took}' if took else ''}"
     if where := _where(detail):
@@ -85,13 +86,6 @@ def _facts(detail: InvocationDetail) -> Iterator[str]:
         count = sum(one.count for one in detail.redacted)
         places = ", ".join(f"{one.rule} in {one.field}" for one in detail.redacted)
         yield f"redacted   {counted(count, 'secret')}: {places}"
-
-
-def _error_of(detail: InvocationDetail) -> str:
-    """Why the tool failed, as its complete output says."""
-    found: dict[str, Any] = _parsed(detail.complete_json) or {}
-    error: dict[str, Any] = found.get("error") or {}
-    return str(error.get("message") or "(no message)")
 
 
 def _where(detail: InvocationDetail) -> str:
