@@ -73,7 +73,8 @@ def _facts(detail: InvocationDetail) -> Iterator[str]:
     status = f", exit status {summary.exit_status}" if is_known else ""
     yield _Styled(f"outcome    {outcome}{status}")
     if summary.error_kind is not None:
-        error: dict[str, Any] = (_parsed(detail.complete_json) or {}).get("error") or {}
+        output: dict[str, Any] = _parsed(detail.complete_json) or {}
+        error: dict[str, Any] = output.get("error") or {}
         yield f"error      {summary.error_kind}: {error.get('message') or '(no message)'}"
     took = duration_of(summary.duration_ms)
     yield f"started    {shown(summary.started_at)}{f', took {took}' if took else ''}"

@@ -15,7 +15,7 @@ from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
 from tooltrail.cli._output import Listing, Members, attributes, counted, duration_of, say, size_of
-from tooltrail.cli._tables import PLAIN, RED, print_table
+from tooltrail.cli._tables import PLAIN, RED, Colours, print_table
 from tooltrail.cli._times import shown_in_list, shown_zone
 from tooltrail.records.ids import short_id
 
@@ -190,7 +190,7 @@ def _print_statistics(
     if trends := _trends(daily, by):
         table[_TREND] = [trends[(*one.group.values(),)] for one in found]
     right = [name.upper() for name in _COLUMNS]
-    colours = {"FAILED": lambda cell: PLAIN if cell == "0" else RED}
+    colours: Colours = {"FAILED": lambda cell: PLAIN if cell == "0" else RED}
     rows = zip(*table.values(), strict=True)
     print_table([*table], rows, right=right, colours=colours, spare=_SPARE, least=_CELL)
 
