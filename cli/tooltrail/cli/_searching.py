@@ -113,11 +113,16 @@ def print_hits(
                 context=context,
                 on_progress=update,
             )
-            hits: Iterable[Hit] = _page(search, count, rank=rank)
-            if count:  # without a limit, hits are printed when they are found, and not kept
-                hits = list(hits)
+            hits: Iterable[Hit]
+            if rank:
+                ranked = sorted(islice(search.hits(), _RANKED), key=_relevance, reverse=True)
+                hits = ranked[: count or None]
+            elif count:
+                hits = list(islice(search.hits(count), count))
+            else:  # printed when they are found, and not kept
+                hits = search.hits()
         _print(hits, output)
-        if isinstance(hits, list) and len(hits) == count:
+        if count and isinstance(hits, list) and len(hits) == count:
             more = "" if rank else f", --cursor {hits[-1].cursor} for the next"
             say(f"first {count:,} listed; -n 0 for all{more}")
         return _report(store, search)
@@ -136,14 +141,6 @@ def _has_index(store: Store) -> bool:
         fill_index(store.database, lambda: store.archive, least=_MANY)
     with store.database.read() as connection:
         return has_index(connection)
-
-
-def _page(search: Search, count: int, *, rank: bool) -> Iterator[Hit]:
-    """The hits to print."""
-    if rank:
-        found = sorted(islice(search.hits(), _RANKED), key=_relevance, reverse=True)
-        return iter(found[: count or None])
-    return islice(search.hits(count), count) if count else search.hits()
 
 
 def _relevance(hit: Hit) -> int:

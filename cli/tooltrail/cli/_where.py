@@ -99,7 +99,9 @@ def parse_where(text: str) -> Expression:
         at, problem = error.args
     except RecursionError:
         at, problem = 0, "a condition has too many levels"
-    raise ValueError(f"{problem}\n{_pointed(text, at)}")
+    first = max(0, at - _WINDOW)
+    before, behind = printable(text[first:at]), printable(text[at : at + _WINDOW])
+    raise ValueError(f"{problem}\n  {before}{behind}\n  {' ' * len(before)}^")
 
 
 @cache
@@ -254,10 +256,3 @@ def _problem(text: str, at: int, expected: frozenset[str]) -> str:
         return "this quote has no end"
     *first, last = [words for words in _EXPECTED if words in expected] or ["the end"]
     return f"expected {', '.join(first)}{' or ' if first else ''}{last}"
-
-
-def _pointed(text: str, at: int) -> str:
-    """The text around a place, with a mark below the place."""
-    first = max(0, at - _WINDOW)
-    before, behind = printable(text[first:at]), printable(text[at : at + _WINDOW])
-    return f"  {before}{behind}\n  {' ' * len(before)}^"

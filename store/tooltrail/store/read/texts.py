@@ -68,7 +68,9 @@ def read_texts(
     found: list[tuple[list[_Text], Surfaces]] = []
     for row in rows:
         try:
-            start, end = _facts_of(row)
+            owner, has_ended = str(row["id"]), row["state"] != "started"
+            start = _fact(row["start_fact"], owner, "start", "call.started")
+            end = _fact(row["end_fact"], owner, "end", "call.ended") if has_ended else b""
             texts = _texts_of(row, start, end, made, outputs=outputs)
             found.append((texts, _beside(start, end)))
         except (DamageError, ValueError, LookupError, TypeError) as error:
@@ -91,19 +93,10 @@ def text_from(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _facts_of(row: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """The canonical JSON of the start and of the end of a call; empty if it has not ended."""
-    owner = str(row["id"])
-    start = _fact(row["start_fact"], owner, "start", "call.started")
-    if row["state"] == "started":
-        return start, b""
-    return start, _fact(row["end_fact"], owner, "end", "call.ended")
-
-
 def _texts_of(
     row: Mapping[str, Any], start: bytes, end: bytes, made: Mapping[Digest, Body], *, outputs: bool
 ) -> list[_Text]:
-    """The texts of a row, each with the digest that a fact names.
+    """The texts of a row, each with the digest that a fact names. `end` is empty before the end.
 
     Raises `ValueError`, `LookupError` or `TypeError` if an entry of the ledger is damaged.
     """
