@@ -100,9 +100,8 @@ def print_hits(
                 raise UnavailableError(_NO_INDEX)
             query.phrases = None
         is_slow = bool(count) and query.phrases is None
-        with (
-            progress_bar("searching", _total(store, where)) if is_slow else nullcontext() as update
-        ):
+        bar = progress_bar("searching", _total(store, where)) if is_slow else nullcontext()
+        with bar as update:
             search = Search(
                 reader,
                 lambda: store.archive,

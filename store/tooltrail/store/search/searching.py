@@ -132,9 +132,7 @@ class Search:
     unread: list[str] = field(default_factory=list[str], init=False)
     artifact_bytes: int = field(default=0, init=False)
     hit_count: int = field(default=0, init=False)
-    _in_artifacts: dict[str, list[Place]] = field(
-        default_factory=dict[str, list[Place]], init=False
-    )
+    _grepped: dict[str, list[Place]] = field(default_factory=dict[str, list[Place]], init=False)
 
     def hits(self, first: int = 32) -> Iterator[Hit]:
         """The hits in order, once. `first` is how many calls and messages to read at first.
@@ -240,17 +238,9 @@ class Search:
             if detail.damage is not None:
                 self.unread.append(f"call {view.id}: {detail.damage}")
             elif view.id in by_id:
-                hit = Hit(
-                    kind="call",
-                    id=view.id,
-                    session_id=view.session_id,
-                    seq=view.seq,
-                    name=view.tool_name,
-                    outcome=view.outcome,
-                    title=view.arguments_preview,
-                    at=view.started_at,
-                    places=tuple(self._in_long_streams(detail)),
-                )
+                about = (view.tool_name, view.started_at, view.outcome, view.arguments_preview)
+                places = tuple(self._in_long_streams(detail))
+                hit = Hit("call", view.id, view.session_id, view.seq, *about, places)
                 yield by_id[view.id], (hit, self._pieces(detail))
 
     def _messages(self, owners: Sequence[Owner]) -> _Found:
@@ -265,14 +255,7 @@ class Search:
             text = bodies[one["text"]]
             damage = (*problems, text.damage, document.damage)
             self.unread += (f"message {one['id']}: {each}" for each in damage if each is not None)
-            hit = Hit(
-                kind="message",
-                id=one["id"],
-                session_id=one["session_id"],
-                seq=one["seq"],
-                name=one["role"],
-                at=owner.at,
-            )
+            hit = Hit("message", one["id"], one["session_id"], one["seq"], one["role"], owner.at)
             texts = [("text", text_of(text.data or b"")), *spoken_of(text_of(document.data or b""))]
             yield owner, (hit, [Piece(place, one, "transcript") for place, one in texts])
 
@@ -290,15 +273,15 @@ class Search:
             path = stream.artifact_path
             if path is None or stream.erasure is not None:
                 continue
-            if path not in self._in_artifacts:
-                self._in_artifacts[path] = []
+            if path not in self._grepped:
+                self._grepped[path] = []
                 self.artifact_bytes += stream.size
                 try:
                     reader = self.open_archive().reader(path, size=stream.size)
-                    self._in_artifacts[path] = self.query.grep(reader, self.context)
+                    self._grepped[path] = self.query.grep(reader, self.context)
                 except TooltrailError as error:
                     self.unread.append(f"{path}: {error}")
-            places += [replace(one, name=stream.role) for one in self._in_artifacts[path]]
+            places += [replace(one, name=stream.role) for one in self._grepped[path]]
         return places
 
     def _read(self, stream: StreamView) -> list[tuple[int, bytes]]:
