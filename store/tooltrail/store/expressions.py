@@ -24,16 +24,12 @@ COLUMNS: Final = {
     "receipt": "text",
     "session": "session",
     "seq": "integer",
-    "timed_out": "flag",
-    "truncated": "flag",
+    **dict.fromkeys(("timed_out", "truncated"), "flag"),
     "exit_status": "integer",
     "signal": "signal",
     "duration": "duration",
-    "started": "time",
-    "finished": "time",
-    "size": "size",
-    "lost": "size",
-    "cut": "size",
+    **dict.fromkeys(("started", "finished"), "time"),
+    **dict.fromkeys(("size", "lost", "cut"), "size"),
 }
 """The columns that a comparison can name, and the kind of each. Durations are milliseconds, sizes
 bytes: `lost` was not captured, `cut` not shown to the model. `session` is an id or a name."""
