@@ -178,8 +178,11 @@ def _owners_of(connection: Connection, word: bytes, goes_on: bool = False) -> se
             places[journal, n] = b" ".join(lines).split()
     blocks = connection.query(_BLOCKS, (_OWNERS,)) if places else []
     owners = {(journal, n): block for journal, n, block in blocks}
-    numbers = {batch: _unpacked(owners.get(batch)).split() for batch in places}
-    return {int(numbers[batch][int(place)]) for batch, some in places.items() for place in some}
+    found: set[int] = set()
+    for batch, some in places.items():
+        numbers = _unpacked(owners.get(batch)).split()
+        found.update(map(int, map(numbers.__getitem__, map(int, some))))
+    return found
 
 
 def _unpacked(block: Any) -> bytes:
