@@ -13,7 +13,7 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._options import Decorated, stacked
 from tooltrail.cli._output import printable, say
 from tooltrail.cli._times import MOMENT, SIGNAL, Parsed
-from tooltrail.store.filters import COLUMN_OF, FAILED, OUTCOMES, STATES
+from tooltrail.store.filters import COLUMN_OF, FAILED, OUTCOMES, STATES, InvocationFilter
 
 if TYPE_CHECKING:
     from tooltrail.store import Reader
@@ -51,8 +51,6 @@ def filter_options(function: Decorated) -> Decorated:
 
     @wraps(function)
     def with_filter(*args: Any, location: Location, **kwargs: Any) -> Any:
-        from tooltrail.store import InvocationFilter  # noqa: PLC0415  not for --help
-
         wanted = {name: kwargs.pop(name) for name in InvocationFilter.__slots__ if name in kwargs}
         conditions, codes = kwargs.pop("conditions"), kwargs.pop("exit_codes")
         for name, same in _SHORT.items():

@@ -24,9 +24,10 @@ from tooltrail.cli._output import (
 from tooltrail.cli._tables import Columns, colour_of_outcome, coloured, print_list
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.ids import short_id
+from tooltrail.store.filters import InvocationFilter
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationFilter, InvocationView, Reader
+    from tooltrail.store import InvocationView, Reader
 
 _WIDTHS = (8, 19, 10, 11, 10, 7, 0)
 """Minimum widths of the columns. Later rows are not known when the first row is printed."""
@@ -176,8 +177,6 @@ def _write_row(cells: Sequence[str], *, is_header: bool = False) -> None:
 
 
 def _is_over(reader: Reader, where: InvocationFilter) -> bool:
-    from tooltrail.store import InvocationFilter
-
     if where.invocations:
         running = InvocationFilter(invocations=where.invocations, states=("started",))
         return reader.count_invocations(running) == 0
