@@ -63,12 +63,10 @@ _ALIASES: Final = {"args": "arguments"}
 _STEP: Final = re.compile(r'\.(?:"(?P<quoted>[^"]*)"|(?P<key>[\w-]+))|\[(?P<index>\d+)\]')
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
-_PREFIXES: Final = "kmgt"
-_SIZES: Final = {
-    "": 1,
-    "b": 1,
-    **{f"{one}b": 1000 ** (n + 1) for n, one in enumerate(_PREFIXES)},
-    **{f"{one}ib": 1024 ** (n + 1) for n, one in enumerate(_PREFIXES)},
+_SIZES: Final = {"": 1, "b": 1} | {
+    f"{prefix}{unit}": base**power
+    for power, prefix in enumerate("kmgt", 1)
+    for unit, base in (("b", 1000), ("ib", 1024))
 }
 _WINDOW: Final = 60
 """Most characters of a condition that an error shows, on each side."""
