@@ -110,14 +110,17 @@ def _texts_of(
         texts.append(_text("output", document, end))
         if b'"extras":' in end:
             texts.append(_text("extras", None, end))
-    shown: bytes | None = end
-    if b'"shown":' not in end:
-        shown = made[row["shown"]].data if row["shown"] in made else None
+    shown, tombstone = None, None
     is_imported = b'"source":' in end
     if is_imported:
-        shown = None  # nothing was rendered: the fact names the text that the model saw
-    digested = _receipt_fact(row, end) if is_imported else shown
-    receipt = _text("receipt", row["receipt"], digested, None if is_imported else row["shown"])
+        # Nothing was rendered. A fact names the text that the model saw, if the model saw one.
+        digested = end if b'"receipt":' in end else None
+        if row["receipt_fact"] is not None:
+            digested = _fact(row["receipt_fact"], str(row["id"]), "receipt", "call.ended")
+    else:
+        shown = end if b'"shown":' in end else made.get(row["shown"], Body()).data
+        digested, tombstone = shown, row["shown"]
+    receipt = _text("receipt", row["receipt"], digested, tombstone)
     if digested is not None or not is_imported:
         texts.append(receipt)
     canonical = row["canonical"]
@@ -127,13 +130,6 @@ def _texts_of(
             return [*texts, receipt._replace(name="canonical")]
         canonical = expand_canonical(canonical, row["receipt"].encode())
     return [*texts, _text("canonical", canonical, shown, row["shown"])]
-
-
-def _receipt_fact(row: Mapping[str, Any], end: bytes) -> bytes | None:
-    """The fact that names what the model saw of an imported call; None if there is none."""
-    if row["receipt_fact"] is not None:
-        return _fact(row["receipt_fact"], str(row["id"]), "receipt", "call.ended")
-    return end if b'"receipt":' in end else None
 
 
 def _text(name: str, column: str | None, fact: bytes | None, shown: Digest | None = None) -> _Text:
