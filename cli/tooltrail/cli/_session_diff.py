@@ -84,11 +84,8 @@ def _line(one: Mapping[str, Any]) -> str:
     numbers = " ".join(f"#{side['seq']}".rjust(6) if side else " " * 6 for side in sides)
     facts = [side for side in sides if side]
     outcomes = " → ".join(dict.fromkeys(side["outcome"] for side in facts))
-    about = "".join(
-        f"  [{label}{', '.join(one[names])}]"
-        for names, label in (("changed", ""), ("unknown", "unknown: "))
-        if one[names]
-    )
+    labels = {"changed": "", "unknown": "unknown: "}
+    about = "".join(f"  [{labels[n]}{', '.join(one[n])}]" for n in labels if one[n])
     call = f"{facts[0]['tool_name']}  {facts[0]['arguments_preview']}"
     text = visible(f"{mark} {numbers}  {outcomes:<10}{about}  {call}")
     return f"{coloured(text, colour)}\n"
