@@ -30,14 +30,12 @@ _TIMES: Final = ("day", "hour")
 _ON_DEMAND: Final = ("shown_bytes", "cut_bytes", "stored_bytes", "duplicate_count")
 """The numbers that are read with the surfaces of the calls."""
 
-_Format = Callable[[Any], str]
-
 
 def _number(count: int | None) -> str:
     return "" if count is None else f"{count:,}"
 
 
-_COLUMNS: Final[Mapping[str, tuple[str, _Format]]] = {
+_COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "calls": ("call_count", _number),
     "failed": ("failed_count", _number),
     **{f"p{share}": (f"p{share}_ms", duration_of) for share in (50, 95, 99)},
