@@ -53,7 +53,6 @@ def test_the_hunks_applied_to_one_content_give_the_other(
         patched.setattr(_line_diff, "_WINDOW", window)
         patched.setattr(_line_diff, "_MAX_WINDOW", window * 2)
         patched.setattr(_line_diff, "_BLOCK", block)
-        patched.setattr(_line_diff, "_READ_SIZE", block)
         patched.setattr(_line_diff, "_MAX_HUNK", window * 3)
         hunks = list(LineDiff(in_memory(before), in_memory(after)).hunks())
     assert applied(before, hunks) == after

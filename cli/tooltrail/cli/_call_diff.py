@@ -137,8 +137,9 @@ class CallDiff:
             if not brief:
                 difference = LineDiff(*self._contents(member))
                 write(', "hunks": [')
-                for k, hunk in enumerate(self._hunks(difference)):
+                for k, hunk in enumerate(difference.hunks()):
                     write((",\n " if k else "") + json_of(_hunk_record(hunk)))
+                self._errors += filter(None, [difference.error])
                 end = {"first_difference": difference.first_difference, "notes": difference.notes}
                 write(f"], {json_of(end)[1:-1]}")
             write("}")
@@ -163,14 +164,10 @@ class CallDiff:
             about = visible(f"{content.size:,} bytes{f', lost {loss}' if loss else ''}")
             write(coloured(f"{sign} {name}\t{about}", BOLD) + "\n")
         difference = LineDiff(*contents)
-        for hunk in self._hunks(difference):
+        for hunk in difference.hunks():
             write("".join(_lines_of(hunk)))
-        write("".join(f"({visible(note)})\n" for note in difference.notes))
-
-    def _hunks(self, difference: LineDiff) -> Iterator[Hunk]:
-        """The hunks; an error is kept until all members are printed."""
-        yield from difference.hunks()
         self._errors += filter(None, [difference.error])
+        write("".join(f"({visible(note)})\n" for note in difference.notes))
 
 
 def values_of(detail: InvocationDetail) -> Mapping[str, object]:

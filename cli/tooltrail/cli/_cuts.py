@@ -62,11 +62,8 @@ def print_cuts(store: Store, detail: InvocationDetail, *, as_json: bool) -> Exit
     streams = [one for one in detail.streams if one.role != TIMES]
     found = [(one, list(_parts_of(store, detail, one))) for one in streams]
     states = {part.state for _, parts in found for part in parts}
-    others = [
-        f"{one.stage}: {_sentence(one)}"
-        for one in _omissions(detail)
-        if detail.stream(one.field) is None
-    ]
+    cuts = [one for one in _omissions(detail) if detail.stream(one.field) is None]
+    others = [f"{one.stage}: {_sentence(one)}" for one in cuts]
     is_cut = others or states & {"cut", "lost"}
     code = ExitCode.of_damage(is_damaged=is_cut, is_incomplete="unknown" in states)
     if as_json:

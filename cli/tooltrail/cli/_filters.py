@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tooltrail.cli._known import NOUNS, say_unknown
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import Decorated, stacked
+from tooltrail.cli._output import printable, say
 from tooltrail.cli._times import MOMENT, SIGNAL, Parsed
-from tooltrail.store.filters import FAILED, OUTCOMES, STATES
+from tooltrail.store.filters import COLUMN_OF, FAILED, OUTCOMES, STATES, InvocationFilter
 
 if TYPE_CHECKING:
+    from tooltrail.store import Reader
     from tooltrail.store.expressions import Expression
+
+_KNOWN: Final = ("agents", "error_kinds", "families", "tools")
+"""Filters whose values are compared with those of the store."""
+
+_MOST_SHOWN: Final = 80
 
 
 def _exit_code(text: str) -> tuple[int, bool]:
@@ -44,24 +51,41 @@ def filter_options(function: Decorated) -> Decorated:
 
     @wraps(function)
     def with_filter(*args: Any, location: Location, **kwargs: Any) -> Any:
-        from tooltrail.store import InvocationFilter  # noqa: PLC0415  not for --help
-
         wanted = {name: kwargs.pop(name) for name in InvocationFilter.__slots__ if name in kwargs}
         conditions, codes = kwargs.pop("conditions"), kwargs.pop("exit_codes")
         for name, same in _SHORT.items():
             wanted["outcomes"] += same if kwargs.pop(name) else ()
         wanted["exit_statuses"] = tuple(code for code, is_other in codes if not is_other)
         wanted["not_exit_statuses"] = tuple(code for code, is_other in codes if is_other)
-        if conditions or any(wanted[name] for name in ("sessions", "invocations", *NOUNS)):
+        if conditions or any(wanted[name] for name in ("sessions", "invocations", *_KNOWN)):
             with location.open() as store:
                 reader = store.reader
-                say_unknown(reader, wanted, conditions)
+                _say_unknown(reader, wanted, conditions)
                 wanted["sessions"] = tuple(reader.session(one).id for one in wanted["sessions"])
                 wanted["invocations"] = tuple(map(reader.invocation_id, wanted["invocations"]))
                 wanted["expression"] = reader.resolved(conditions) if conditions else None
         return function(*args, location=location, where=InvocationFilter(**wanted), **kwargs)
 
     return stacked(*_OPTIONS)(with_filter)
+
+
+def _say_unknown(
+    reader: Reader, wanted: Mapping[str, Sequence[str]], expressions: Sequence[Expression]
+) -> None:
+    """Say on stderr which values of a filter no record has, and which values are the nearest."""
+    from tooltrail.store.expressions import required_values  # noqa: PLC0415  not for --help
+    from tooltrail.store.read.values import has_value, near_values  # noqa: PLC0415  the same
+
+    required = [required_values(one) for one in expressions]
+    with reader.database.read() as connection:
+        for kind in _KNOWN:
+            column = COLUMN_OF[kind]
+            named = [one.get(column, ()) for one in required]
+            for value in dict.fromkeys(map(str, chain(wanted[kind], *named))):
+                if not has_value(connection, kind, value):
+                    near = near_values(connection, kind, value)
+                    noun = column.replace("_", " ")
+                    say(f"tooltrail: no {noun} `{printable(value[:_MOST_SHOWN])}`{near}")
 
 
 _SHORT: Final = {"failed": FAILED, "ok": ("ok",), "timed_out": ("timeout",)}
@@ -93,11 +117,7 @@ _OPTIONS = (
         "N|!=N",
     ),
     _many(
-        "--signal",
-        "signals",
-        "Commands that this signal ended, such as SIGKILL.",
-        SIGNAL,
-        "SIGNAL",
+        "--signal", "signals", "Commands that this signal ended, such as SIGKILL.", SIGNAL, "SIGNAL"
     ),
     _many(
         "--state",

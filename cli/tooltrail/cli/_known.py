@@ -1,29 +1,14 @@
-"""The names that a store knows: completed in a shell, and compared with the values of a filter."""
+"""The options and arguments whose values a shell completes with the names of a store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import click
 from click.types import StringParamType
 
-from tooltrail.cli._output import printable, say
-
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-    from tooltrail.store import Reader
-    from tooltrail.store.expressions import Expression
-
-NOUNS: Final = {
-    "agents": "agent",
-    "error_kinds": "error kind",
-    "families": "family",
-    "tools": "tool",
-}
-"""Filters whose values are compared with those of the store, and the noun for a value."""
 
 _COMPLETED: Final = {
     "--agent": "agents",
@@ -41,25 +26,6 @@ _COMPLETED: Final = {
     "-- COMMAND [ARG": "files",
 }
 """Options, and words for arguments, with the kind of the names that a shell completes."""
-
-_MOST_SHOWN: Final = 80
-
-
-def say_unknown(
-    reader: Reader, wanted: Mapping[str, Sequence[str]], expressions: Sequence[Expression]
-) -> None:
-    """Say on stderr which values of a filter no record has, and which values are the nearest."""
-    from tooltrail.store.expressions import required_values  # noqa: PLC0415  not for --help
-    from tooltrail.store.read.values import has_value, near_values  # noqa: PLC0415  the same
-
-    required = [required_values(one) for one in expressions]
-    with reader.database.read() as connection:
-        for kind, noun in NOUNS.items():
-            named = [one.get(noun.replace(" ", "_"), ()) for one in required]
-            for value in dict.fromkeys(map(str, chain(wanted[kind], *named))):
-                if not has_value(connection, kind, value):
-                    near = near_values(connection, kind, value)
-                    say(f"tooltrail: no {noun} `{printable(value[:_MOST_SHOWN])}`{near}")
 
 
 class _Name(StringParamType):

@@ -15,11 +15,8 @@ from tooltrail.store.read.streams import part_of
 
 T = TypeVar("T")
 
-_BLOCK = 2 << 20
-"""Bytes that are compared at once."""
-
-_READ_SIZE = 256 * 1024
-"""Bytes that are divided into lines at once: a frame of an artifact."""
+_BLOCK = 256 * 1024
+"""Bytes that are read at once: a frame of an artifact."""
 
 _MAX_LINE = 1 << 20
 
@@ -187,8 +184,8 @@ def _fill(lines: list[bytes], source: Iterator[bytes], limit: int) -> bool:
 def _lines(content: Content) -> Iterator[bytes]:
     """The lines of a content. A NUL anywhere in a block makes the content binary, as in git."""
     rest = b""
-    for offset in range(0, content.size, _READ_SIZE):
-        block = content.part(offset, min(offset + _READ_SIZE, content.size))
+    for offset in range(0, content.size, _BLOCK):
+        block = content.part(offset, min(offset + _BLOCK, content.size))
         if b"\0" in block:
             raise _NoLinesError("binary content")
         *complete, rest = (rest + block).split(b"\n")

@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import subprocess
 
-_DEFAULT = "less"
-_LESS = "FRX"
-"""Options of less, as git sets them: end at once if all fits, and let colours through."""
-
 
 class PagedOutput(io.TextIOWrapper):
     """Standard output that goes to a pager. It counts as a terminal.
@@ -50,7 +46,7 @@ def page_output(code_if_left: int = 0) -> None:
     `cat`, an empty text or a missing program disables the pager. `code_if_left` is the exit code if
     the user leaves the pager early.
     """
-    command = os.environ.get("TOOLTRAIL_PAGER", os.environ.get("PAGER", _DEFAULT))
+    command = os.environ.get("TOOLTRAIL_PAGER", os.environ.get("PAGER", "less"))
     is_wanted = command.strip() not in ("", "cat") and os.environ.get("TERM") != "dumb"
     if isinstance(sys.stdout, PagedOutput) or not (is_wanted and sys.stdout.isatty()):
         return
@@ -60,7 +56,8 @@ def page_output(code_if_left: int = 0) -> None:
 
     if shutil.which(command.split()[0]) is None:
         return
-    environment = {"LESS": _LESS, "LV": "-c", **os.environ}
+    # As git does: end at once if all fits, and let colours through.
+    environment = {"LESS": "FRX", "LV": "-c", **os.environ}
     pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  as git does
     paged = PagedOutput(pager, code_if_left)
     sys.stdout = paged

@@ -29,14 +29,7 @@ from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.search.filling import fill_index
 from tooltrail.store.search.index import has_index
-from tooltrail.store.search.queries import (
-    MOST_CHARS,
-    LineQuery,
-    PathQuery,
-    Place,
-    Query,
-    WordQuery,
-)
+from tooltrail.store.search.queries import MOST_CHARS, LineQuery, PathQuery, Place, Query, WordQuery
 from tooltrail.store.search.searching import Hit, Search
 from tooltrail.store.search.texts import WHOLE_BYTES
 from tooltrail.store.search.words import phrases_of
@@ -107,9 +100,8 @@ def print_hits(
                 raise UnavailableError(_NO_INDEX)
             query.phrases = None
         is_slow = bool(count) and query.phrases is None
-        with (
-            progress_bar("searching", _total(store, where)) if is_slow else nullcontext() as update
-        ):
+        bar = progress_bar("searching", _total(store, where)) if is_slow else nullcontext()
+        with bar as update:
             search = Search(
                 reader,
                 lambda: store.archive,
@@ -120,11 +112,16 @@ def print_hits(
                 context=context,
                 on_progress=update,
             )
-            hits: Iterable[Hit] = _page(search, count, rank=rank)
-            if count:  # without a limit, hits are printed when they are found, and not kept
-                hits = list(hits)
+            hits: Iterable[Hit]
+            if rank:
+                ranked = sorted(islice(search.hits(), _RANKED), key=_relevance, reverse=True)
+                hits = ranked[: count or None]
+            elif count:
+                hits = list(islice(search.hits(count), count))
+            else:  # printed when they are found, and not kept
+                hits = search.hits()
         _print(hits, output)
-        if isinstance(hits, list) and len(hits) == count:
+        if count and isinstance(hits, list) and len(hits) == count:
             more = "" if rank else f", --cursor {hits[-1].cursor} for the next"
             say(f"first {count:,} listed; -n 0 for all{more}")
         return _report(store, search)
@@ -143,14 +140,6 @@ def _has_index(store: Store) -> bool:
         fill_index(store.database, lambda: store.archive, least=_MANY)
     with store.database.read() as connection:
         return has_index(connection)
-
-
-def _page(search: Search, count: int, *, rank: bool) -> Iterator[Hit]:
-    """The hits to print."""
-    if rank:
-        found = sorted(islice(search.hits(), _RANKED), key=_relevance, reverse=True)
-        return iter(found[: count or None])
-    return islice(search.hits(count), count) if count else search.hits()
 
 
 def _relevance(hit: Hit) -> int:

@@ -64,14 +64,12 @@ def print_session_diff(
 
 def _record(before: _Call | None, after: _Call | None) -> Mapping[str, Any]:
     """Two aligned calls, or one that the other session does not have, with the names of members."""
-    result = "only after" if before is None else "only before"
-    changed: list[str] = []
-    unknown: list[str] = []
-    if before is not None and after is not None:
-        members = members_of(before.values, after.values)
-        changed = [one.name for one in members if one.state == "different"]
-        unknown = [one.name for one in members if one.state == "unknown"]
-        result = "changed" if changed else "unknown" if unknown else "same"
+    both = members_of(before.values, after.values) if before and after else []
+    changed = [one.name for one in both if one.state == "different"]
+    unknown = [one.name for one in both if one.state == "unknown"]
+    result = "changed" if changed else "unknown" if unknown else "same"
+    if not both:
+        result = "only after" if before is None else "only before"
     sides = {"before": before and before.facts, "after": after and after.facts}
     return {"result": result, "changed": changed, "unknown": unknown, **sides}
 
@@ -86,11 +84,8 @@ def _line(one: Mapping[str, Any]) -> str:
     numbers = " ".join(f"#{side['seq']}".rjust(6) if side else " " * 6 for side in sides)
     facts = [side for side in sides if side]
     outcomes = " → ".join(dict.fromkeys(side["outcome"] for side in facts))
-    about = "".join(
-        f"  [{label}{', '.join(one[names])}]"
-        for names, label in (("changed", ""), ("unknown", "unknown: "))
-        if one[names]
-    )
+    labels = {"changed": "", "unknown": "unknown: "}
+    about = "".join(f"  [{labels[n]}{', '.join(one[n])}]" for n in labels if one[n])
     call = f"{facts[0]['tool_name']}  {facts[0]['arguments_preview']}"
     text = visible(f"{mark} {numbers}  {outcomes:<10}{about}  {call}")
     return f"{coloured(text, colour)}\n"

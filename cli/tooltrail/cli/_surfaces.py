@@ -54,14 +54,8 @@ def describe(detail: InvocationDetail) -> str:
     """
     return "".join(
         f"{line if isinstance(line, _Styled) else on_terminal(line)}\n"
-        for part in (
-            _facts(detail),
-            _receipt(detail),
-            _omissions(detail),
-            _complete(detail),
-            _canonical(detail),
-        )
-        for line in part
+        for lines_of in (_facts, _receipt, _omissions, _complete, _canonical)
+        for line in lines_of(detail)
     )
 
 
@@ -74,9 +68,14 @@ def _facts(detail: InvocationDetail) -> Iterator[str]:
         yield f"call id    {summary.call_id}"
     yield f"call       {summary.arguments_preview}"
     outcome = coloured(printable(summary.outcome), colour_of_outcome(summary.outcome))
-    yield _Styled(f"outcome    {outcome}{_exit_of(detail)}")
+    # The outcome says no exit status of a command that worked or timed out.
+    is_known = summary.exit_status is not None and not summary.outcome.startswith("exit ")
+    status = f", exit status {summary.exit_status}" if is_known else ""
+    yield _Styled(f"outcome    {outcome}{status}")
     if summary.error_kind is not None:
-        yield f"error      {summary.error_kind}: {_error_of(detail)}"
+        output: dict[str, Any] = _parsed(detail.complete_json) or {}
+        error: dict[str, Any] = output.get("error") or {}
+        yield f"error      {summary.error_kind}: {error.get('message') or '(no message)'}"
     took = duration_of(summary.duration_ms)
     yield f"started    {shown(summary.started_at)}{f', took {took}' if took else ''}"
     if where := _where(detail):
@@ -90,13 +89,6 @@ def _facts(detail: InvocationDetail) -> Iterator[str]:
         yield f"redacted   {counted(count, 'secret')}: {places}"
 
 
-def _error_of(detail: InvocationDetail) -> str:
-    """Why the tool failed, as its complete output says."""
-    found: dict[str, Any] = _parsed(detail.complete_json) or {}
-    error: dict[str, Any] = found.get("error") or {}
-    return str(error.get("message") or "(no message)")
-
-
 def _where(detail: InvocationDetail) -> str:
     """Who ran the call on which machine, in which folder, at which commit."""
     found = members_of(detail.environment)
@@ -104,13 +96,6 @@ def _where(detail: InvocationDetail) -> str:
     folder = f"in {found['cwd']}" if found.get("cwd") else ""
     commit = f"at commit {found['git_commit']}" if found.get("git_commit") else ""
     return " ".join(filter(None, (at, folder, commit)))
-
-
-def _exit_of(detail: InvocationDetail) -> str:
-    """What the outcome does not say: the exit status of a command that worked or timed out."""
-    summary = detail.summary
-    known = summary.exit_status is not None and not summary.outcome.startswith("exit ")
-    return f", exit status {summary.exit_status}" if known else ""
 
 
 def _complete(detail: InvocationDetail) -> Iterator[str]:
@@ -164,11 +149,8 @@ def _omissions(detail: InvocationDetail) -> Iterator[str]:
     if detail.omissions:
         yield from _title("left out", "")
     for cut in detail.omissions:
-        missing = cut.before - cut.after
-        yield (
-            f"{cut.stage}: {cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit} "
-            f"({missing:,} left out): {cut.reason}"
-        )
+        shown_part = f"{cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit}"
+        yield f"{cut.stage}: {shown_part} ({cut.before - cut.after:,} left out): {cut.reason}"
 
 
 def _title(name: str, note: str) -> Iterator[str]:

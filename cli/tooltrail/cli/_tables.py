@@ -5,15 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tooltrail.cli._output import (
-    Listing,
-    Members,
-    counted,
-    printable,
-    say,
-    terminal_columns,
-    write,
-)
+from tooltrail.cli._output import Listing, Members, counted, printable, say, terminal_columns, write
 from tooltrail.cli._pager import page_output
 
 _GAP = 2
@@ -79,14 +71,11 @@ def print_table(
             each cell is cut to `least` characters.
         least: the characters of a cell for which spare columns make room.
     """
-    table = [
-        header,
-        *(
-            [printable(cell[:_MOST_CHARS] + "…" * (len(cell) > _MOST_CHARS)) for cell in row]
-            for row in rows
-        ),
-    ]
-    columns = dict(zip(header, zip(*table, strict=True), strict=True))
+    cells = (
+        [printable(cell[:_MOST_CHARS] + "…" * (len(cell) > _MOST_CHARS)) for cell in row]
+        for row in rows
+    )
+    columns = dict(zip(header, zip(header, *cells, strict=True), strict=True))
     widths = {name: max(map(_cells, column)) for name, column in columns.items()}
     if sys.stdout.isatty():
         room = terminal_columns() + _GAP
@@ -95,16 +84,13 @@ def print_table(
                 widths.pop(name, None)
         _fit(widths, room - _GAP * len(widths))
         page_output()
-    printed = [
-        [
-            coloured(
-                _aligned(cell, width, to_right=name in right),
-                colours[name](cell) if name in colours and number else PLAIN,
-            )
-            for number, cell in enumerate(columns[name])
-        ]
-        for name, width in widths.items()
-    ]
+    printed: list[list[str]] = []
+    for name, width in widths.items():
+        aligned = [_aligned(cell, width, to_right=name in right) for cell in columns[name]]
+        if name in colours:
+            styles = map(colours[name], columns[name][1:])
+            aligned[1:] = map(coloured, aligned[1:], styles)
+        printed.append(aligned)
     lines = map((" " * _GAP).join, zip(*printed, strict=True))
     write("".join(f"{line.rstrip()}\n" for line in lines))
 

@@ -5,6 +5,7 @@
 
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -102,12 +103,12 @@ class Text(NamedTuple):
             return
         with self.open() as blocks:
             for block in blocks:
-                if lines <= 0:
+                count = block.count(b"\n")
+                if count >= lines:
+                    yield b"".join(one + b"\n" for one in block.split(b"\n", lines)[:lines])
                     return
-                *ended, rest = block.split(b"\n")
-                first = [one + b"\n" for one in ended[:lines]]
-                lines -= len(first)
-                yield b"".join([*first, rest if lines else b""])
+                lines -= count
+                yield block
 
 
 def texts_of(
@@ -184,11 +185,11 @@ def target_of(role: str, only: str | None) -> BinaryIO:
 @contextmanager
 def _artifact(store: Store, path: str, size: int | None) -> Generator[Iterator[bytes]]:
     """The bytes of an artifact, after its digest was compared. Needs no index."""
-    with store.archive.open(path, size=size) as source:
-        while source.read(_BLOCK):
-            pass
-    with store.archive.open(path, size=size) as source:
-        yield _blocks(source)
+    opened = partial(store.archive.open, path, size=size)
+    with _blocks_of(opened) as blocks:
+        deque(blocks, maxlen=0)
+    with _blocks_of(opened) as blocks:
+        yield blocks
 
 
 @contextmanager
@@ -199,20 +200,17 @@ def _spooled(folder: Path, role: str) -> Generator[Iterator[bytes]]:
 
 def stored(store: Store, stream: StreamView) -> Text:
     """A stream of an invocation that ended."""
-
-    @contextmanager
-    def opened() -> Generator[Iterator[bytes]]:
-        with store.reader.open_stream(stream) as source:
-            yield _blocks(source)
-
+    opened = partial(_blocks_of, partial(store.reader.open_stream, stream))
     if stream.artifact_path is None or stream.erasure is not None:
         return Text(stream.role, opened)
     artifact = partial(store.archive.reader, stream.artifact_path, size=stream.size)
     return Text(stream.role, opened, artifact)
 
 
-def _blocks(source: BinaryIO) -> Iterator[bytes]:
-    return iter(lambda: source.read(_BLOCK), b"")
+@contextmanager
+def _blocks_of(open_source: Callable[[], BinaryIO]) -> Generator[Iterator[bytes]]:
+    with open_source() as source:
+        yield iter(lambda: source.read(_BLOCK), b"")
 
 
 @contextmanager

@@ -25,7 +25,7 @@ class Parsed(click.ParamType[Any]):
     Without `what`, the error of `read` is the message.
     """
 
-    def __init__(self, name: str, read: Callable[[str], object], what: str = "") -> None:
+    def __init__(self, name: str, read: Callable[[str], Any], what: str = "") -> None:
         self.name = name
         self.read = read
         self.what = what

@@ -11,7 +11,7 @@ The kind of a value follows from its column: `30s`, `10MB` and `yesterday` need 
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from tooltrail.cli._output import printable
-from tooltrail.cli._times import DURATIONS, SIGNAL, parse_amount, parse_moment, parse_signal
+from tooltrail.cli._times import DURATIONS, MOMENT, SIGNAL, parse_amount
 from tooltrail.store.expressions import (
     COLUMNS,
     DOCUMENTS,
@@ -63,23 +63,17 @@ _ALIASES: Final = {"args": "arguments"}
 _STEP: Final = re.compile(r'\.(?:"(?P<quoted>[^"]*)"|(?P<key>[\w-]+))|\[(?P<index>\d+)\]')
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
-_PREFIXES: Final = "kmgt"
-_SIZES: Final = {
-    "": 1,
-    "b": 1,
-    **{f"{one}b": 1000 ** (n + 1) for n, one in enumerate(_PREFIXES)},
-    **{f"{one}ib": 1024 ** (n + 1) for n, one in enumerate(_PREFIXES)},
+_SIZES: Final = {"": 1, "b": 1} | {
+    f"{prefix}{unit}": base**power
+    for power, prefix in enumerate("kmgt", 1)
+    for unit, base in (("b", 1000), ("ib", 1024))
 }
 _WINDOW: Final = 60
 """Most characters of a condition that an error shows, on each side."""
 
 
 class _WrongError(Exception):
-    """A mistake, and its position in the text."""
-
-    def __init__(self, at: int, message: str) -> None:
-        super().__init__(message)
-        self.at = at
+    """A mistake: its position in the text, and what is wrong."""
 
 
 class _Token(NamedTuple):
@@ -100,10 +94,12 @@ def parse_where(text: str) -> Expression:
     except _parsy.ParseError as error:
         at, problem = error.index, _problem(text, error.index, error.expected)
     except _WrongError as error:
-        at, problem = error.at, str(error)
+        at, problem = error.args
     except RecursionError:
         at, problem = 0, "a condition has too many levels"
-    raise ValueError(f"{problem}\n{_pointed(text, at)}")
+    first = max(0, at - _WINDOW)
+    before, behind = printable(text[first:at]), printable(text[at : at + _WINDOW])
+    raise ValueError(f"{problem}\n  {before}{behind}\n  {' ' * len(before)}^")
 
 
 @cache
@@ -229,10 +225,9 @@ def _one_of(choices: Mapping[str, Value]) -> tuple[Callable[[str], Value], str]:
 
 
 def _session(text: str) -> Value:
-    try:
+    with suppress(ValueError):
         return UUID(text)
-    except ValueError:
-        return text
+    return text
 
 
 _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
@@ -242,16 +237,13 @@ _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
     "outcome": _one_of(dict(zip(OUTCOMES, OUTCOMES, strict=True))),
     "flag": _one_of({"true": True, "false": False}),
     "integer": (_integer, "an integer"),
-    "signal": (parse_signal, SIGNAL.what),
+    "signal": (SIGNAL.read, SIGNAL.what),
     "duration": (
         partial(parse_amount, units=DURATIONS),
         "a duration such as 200ms, 30s, 5m or 1.5h",
     ),
     "size": (partial(parse_amount, units=_SIZES), "a size such as 512, 10kB, 10MB or 1GiB"),
-    "time": (
-        lambda text: parse_moment(text, datetime.now().astimezone()),
-        "a time: RFC 3339, a date, 2h, 3d, today or yesterday",
-    ),
+    "time": (MOMENT.read, f"a time: {MOMENT.what}"),
 }
 """How to read a value of each kind, and what to call the kind."""
 
@@ -262,10 +254,3 @@ def _problem(text: str, at: int, expected: frozenset[str]) -> str:
         return "this quote has no end"
     *first, last = [words for words in _EXPECTED if words in expected] or ["the end"]
     return f"expected {', '.join(first)}{' or ' if first else ''}{last}"
-
-
-def _pointed(text: str, at: int) -> str:
-    """The text around a place, with a mark below the place."""
-    first = max(0, at - _WINDOW)
-    before, behind = printable(text[first:at]), printable(text[at : at + _WINDOW])
-    return f"  {before}{behind}\n  {' ' * len(before)}^"

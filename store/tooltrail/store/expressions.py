@@ -24,16 +24,12 @@ COLUMNS: Final = {
     "receipt": "text",
     "session": "session",
     "seq": "integer",
-    "timed_out": "flag",
-    "truncated": "flag",
+    **dict.fromkeys(("timed_out", "truncated"), "flag"),
     "exit_status": "integer",
     "signal": "signal",
     "duration": "duration",
-    "started": "time",
-    "finished": "time",
-    "size": "size",
-    "lost": "size",
-    "cut": "size",
+    **dict.fromkeys(("started", "finished"), "time"),
+    **dict.fromkeys(("size", "lost", "cut"), "size"),
 }
 """The columns that a comparison can name, and the kind of each. Durations are milliseconds, sizes
 bytes: `lost` was not captured, `cut` not shown to the model. `session` is an id or a name."""
@@ -151,11 +147,10 @@ def required_values(expression: Expression) -> dict[str, tuple[Value, ...]]:
     found: dict[str, tuple[Value, ...]] = {}
     for part in parts:
         choices = part.parts if isinstance(part, Some) else (part,)
-        names = {one.name for one in choices if isinstance(one, Comparison) and one.operator == "="}
-        values = tuple(one.value for one in choices if isinstance(one, Comparison))
-        is_plain = all(isinstance(one, Comparison) and one.operator == "=" for one in choices)
-        if is_plain and len(names) == 1 and names <= COLUMNS.keys():
-            found.setdefault(names.pop(), values)
+        equal = [one for one in choices if isinstance(one, Comparison) and one.operator == "="]
+        names = {one.name for one in equal}
+        if len(equal) == len(choices) and len(names) == 1 and names <= COLUMNS.keys():
+            found.setdefault(names.pop(), tuple(one.value for one in equal))
     return found
 
 

@@ -13,8 +13,6 @@ from tooltrail.cli._options import json_option, store_options
 if TYPE_CHECKING:
     from tooltrail.store import InvocationDetail, Reader
 
-_FORMS = "name A and B, or only A with one of --same-args and --surfaces"
-
 
 @click.command("diff")
 @store_options
@@ -51,7 +49,7 @@ def command(
     with 4 if all that is recorded is equal, but not all is recorded.
     """
     if len(names) + same_args + surfaces != 2 or (sessions and len(names) == 1):
-        raise click.UsageError(_FORMS)
+        raise click.UsageError("name A and B, or only A with one of --same-args and --surfaces")
     if brief and surfaces:
         raise click.UsageError("--brief cannot be combined with --surfaces")
     with location.open() as store:

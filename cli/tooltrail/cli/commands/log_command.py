@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,17 +24,13 @@ from tooltrail.cli._output import (
 from tooltrail.cli._tables import Columns, colour_of_outcome, coloured, print_list
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.ids import short_id
+from tooltrail.store.filters import InvocationFilter
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationFilter, InvocationView, Reader
+    from tooltrail.store import InvocationView, Reader
 
 _WIDTHS = (8, 19, 10, 11, 10, 7, 0)
 """Minimum widths of the columns. Later rows are not known when the first row is printed."""
-
-_OUTCOME = 3
-"""The column that has colours."""
-
-_GAP = "  "
 
 
 @click.command("log")
@@ -95,7 +91,7 @@ def command(
     if follow:
         if cursor is not None or sort != "started" or reverse:
             raise click.UsageError("-f cannot be combined with --cursor, --sort or --reverse")
-        _print_changes(location, where, count, output)
+        _follow(location, where, count, output)
         return
     if sort != "started":
         if cursor is not None:
@@ -111,8 +107,8 @@ def command(
     _print(page.items, output, _members(), _COLUMNS)
     if page.next_cursor is not None:
         of_all = "listed" if total is None else f"of {total:,}"
-        part = f"{len(page.items):,} {of_all}"
-        say(f"{part}; -n 0 for all, --cursor {page.next_cursor} for the next")
+        more = f"-n 0 for all, --cursor {page.next_cursor} for the next"
+        say(f"{len(page.items):,} {of_all}; {more}")
 
 
 def _members() -> dict[str, Callable[[Any], object]]:
@@ -125,46 +121,12 @@ def _print(
     views: Iterable[InvocationView], output: Listing, members: Members, columns: Columns
 ) -> None:
     colours = {"OUTCOME": colour_of_outcome}
-    print_list(
-        views,
-        output,
-        members,
-        columns,
-        right=("TIME", "OUTPUT", "CUT"),
-        colours=colours,
-        spare=("OUTPUT", "TIME", "STARTED", "TOOL"),
-    )
+    right, spare = ("TIME", "OUTPUT", "CUT"), ("OUTPUT", "TIME", "STARTED", "TOOL")
+    print_list(views, output, members, columns, right=right, colours=colours, spare=spare)
 
 
-def _print_changes(
-    location: Location, where: InvocationFilter, count: int, output: Listing
-) -> None:
-    """Print the newest invocations, and each that starts or ends from now on."""
-    if output.style not in (None, "ndjson"):
-        raise click.UsageError("-f prints a table or --ndjson: the list has no end")
-    if output.fields:
-        output = output._replace(style="ndjson")
-    members = _members()
-    for number, views in enumerate(_followed(location, where, count)):
-        if number == 0 and output.style is None:
-            _write_row([*_COLUMNS], is_header=True)
-        for view in views:
-            if not output.print_records([view], members):
-                _write_row([cell(view) for cell in _COLUMNS.values()])
-
-
-def _write_row(cells: Sequence[str], *, is_header: bool = False) -> None:
-    """Print one row of the table."""
-    padded = [printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)]
-    if not is_header:
-        padded[_OUTCOME] = coloured(padded[_OUTCOME], colour_of_outcome(cells[_OUTCOME]))
-    write(f"{_GAP.join(padded).rstrip()}\n")
-
-
-def _followed(
-    location: Location, where: InvocationFilter, count: int
-) -> Iterator[Sequence[InvocationView]]:
-    """Yield the newest invocations, newest last, and then each one that starts or ends.
+def _follow(location: Location, where: InvocationFilter, count: int, output: Listing) -> None:
+    """Print the newest invocations, newest last, and then each one that starts or ends.
 
     Stops when all invocations of the filter have ended, or when all sessions of the filter are
     closed and have no running invocation. Without such a filter, never stops.
@@ -173,33 +135,54 @@ def _followed(
     from tooltrail.cli._waiting import wait_for_more
     from tooltrail.store import InvocationFeed
 
+    if output.style not in (None, "ndjson"):
+        raise click.UsageError("-f prints a table or --ndjson: the list has no end")
+    if output.fields:
+        output = output._replace(style="ndjson")
     with location.open() as store:
         feed = InvocationFeed(store.reader, where)
         feed.poll()
         page = store.reader.invocations(where, limit=count or None).items
-        yield page[::-1]
+        if output.style is None:
+            _write_row([*_COLUMNS], is_header=True)
+        _write_rows(page[::-1], output)
         # An invocation that changed between `poll` and this page is printed once.
         printed = {(view.id, view.state) for view in page}
         while True:
             # Checked before the poll, so that the last changes are printed. `reader` ingests.
             is_over = _is_over(store.reader, where)
-            yield [view for view in feed.poll() if (view.id, view.state) not in printed]
+            changes = [view for view in feed.poll() if (view.id, view.state) not in printed]
+            _write_rows(changes, output)
             printed.clear()
             if is_over:
                 return
             wait_for_more(FOLLOW_INTERVAL_S)
 
 
-def _is_over(reader: Reader, where: InvocationFilter) -> bool:
-    from tooltrail.store import InvocationFilter
+def _write_rows(views: Iterable[InvocationView], output: Listing) -> None:
+    members = _members()
+    for view in views:
+        if not output.print_records([view], members):
+            _write_row([cell(view) for cell in _COLUMNS.values()])
 
+
+def _write_row(cells: Sequence[str], *, is_header: bool = False) -> None:
+    """Print one row of the table."""
+    columns = zip(_COLUMNS, cells, _WIDTHS, strict=True)
+    padded = {name: printable(cell).ljust(width) for name, cell, width in columns}
+    if not is_header:
+        outcome = padded["OUTCOME"]
+        padded["OUTCOME"] = coloured(outcome, colour_of_outcome(outcome.strip()))
+    write(f"{'  '.join(padded.values()).rstrip()}\n")
+
+
+def _is_over(reader: Reader, where: InvocationFilter) -> bool:
     if where.invocations:
         running = InvocationFilter(invocations=where.invocations, states=("started",))
         return reader.count_invocations(running) == 0
-    if where.sessions:
-        sessions = [reader.session(session) for session in where.sessions]
-        return all(view.closed_at is not None and not view.open_count for view in sessions)
-    return False
+    sessions = list(map(reader.session, where.sessions))
+    is_closed = (view.closed_at is not None and not view.open_count for view in sessions)
+    return bool(sessions) and all(is_closed)
 
 
 def _list_ranked(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,14 +23,8 @@ class _SearchCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            _refuse_option(error)
-
-
-def _refuse_option(error: click.NoSuchOption) -> NoReturn:
-    message = (
-        f"{error.format_message()} To search for this text: tooltrail search -- {error.option_name}"
-    )
-    raise click.UsageError(message, error.ctx) from error
+            hint = f"To search for this text: tooltrail search -- {error.option_name}"
+            raise click.UsageError(f"{error.format_message()} {hint}", error.ctx) from error
 
 
 @click.command("search", cls=_SearchCommand)

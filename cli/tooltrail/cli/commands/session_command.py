@@ -84,12 +84,7 @@ def close(location: Location, name: str) -> None:
 @output_options
 @time_option
 def ls(
-    *,
-    location: Location,
-    where: InvocationFilter,
-    count: int,
-    cursor: str | None,
-    output: Listing,
+    *, location: Location, where: InvocationFilter, count: int, cursor: str | None, output: Listing
 ) -> None:
     """List sessions, newest first.
 

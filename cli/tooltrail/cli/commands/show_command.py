@@ -4,40 +4,20 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, raw_option, store_options, time_option
-from tooltrail.cli._output import (
-    on_terminal,
-    print_array,
-    printable,
-    say,
-    write,
-    write_block,
-)
+from tooltrail.cli._output import on_terminal, print_array, printable, say, write, write_block
 from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:
     from tooltrail.store import InvocationDetail, Rerendering, Store
 
 SURFACES = ("complete", "canonical", "receipt", "input")
-
-_TWO_WAYS = (
-    "choose one of --surface, --stream and --json; --rerender can only be combined with --json"
-)
-
-_CODES: Final = {
-    "same": ExitCode.OK,
-    "drifted": ExitCode.DAMAGED,
-    "incomparable": ExitCode.INCOMPLETE,
-    "not_rendered": ExitCode.OK,
-    "open": ExitCode.INCOMPLETE,
-}
-"""The exit codes of `--rerender` by the state of what was rendered again."""
 
 
 @click.command("show")
@@ -72,7 +52,10 @@ def command(
     --rerender prints a unified diff, and exits with 1 if the texts differ. Changes nothing.
     """
     if sum(map(bool, (surface, stream, as_json or rerender))) > 1:
-        raise click.UsageError(_TWO_WAYS)
+        raise click.UsageError(
+            "choose one of --surface, --stream and --json; --rerender can only be combined with"
+            " --json"
+        )
     with location.open() as store:
         detail = store.reader.invocation(name)
         if stream is not None:
@@ -102,7 +85,9 @@ def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool)
     if found.state == "open":
         return _say_absent(store, detail, "receipt")
     say(_sentence_of(found))
-    return _CODES[found.state]
+    return ExitCode.of_damage(
+        is_damaged=found.state == "drifted", is_incomplete=found.state == "incomparable"
+    )
 
 
 def _sentence_of(found: Rerendering) -> str:

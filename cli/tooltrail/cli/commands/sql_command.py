@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, count, islice
 from math import isfinite
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -60,11 +60,8 @@ def _distinct(names: Sequence[str]) -> list[str]:
     """The names of columns; a name that stands there again gets a number: `count_2`."""
     found: list[str] = []
     for name in names:
-        number, distinct = 1, name
-        while distinct in found:
-            number += 1
-            distinct = f"{name}_{number}"
-        found.append(distinct)
+        numbered = (f"{name}_{number}" for number in count(2))
+        found.append(next(one for one in chain([name], numbered) if one not in found))
     return found
 
 

@@ -26,7 +26,6 @@ NO_ID: Final = UUID(int=0)
 
 _DIGEST_BYTES: Final = 32
 
-
 _KINDS: Final[Mapping[str, tuple[type | None, object]]] = {
     "id": (UUID, NO_ID),
     "time": (None, EPOCH),
@@ -114,9 +113,8 @@ class Columns:
         """
         values: dict[str, Any] = {}
         problems: list[str] = []
-        for (name, kind, is_optional), own, value in zip(
-            self._columns, self._types, row, strict=False
-        ):
+        columns = zip(self._columns, self._types, row, strict=False)
+        for (name, kind, is_optional), own, value in columns:
             values[name] = value
             if type(value) is own or (value is None and is_optional):
                 continue

@@ -7,7 +7,6 @@ SQLite has no statistics of a store and may choose any index that fits. If one l
 leads a page, a hint in the conditions of the other lists prevents SQLite from using their indexes.
 """
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from tooltrail.store.filters import COLUMN_OF, LISTS, InvocationFilter
@@ -21,8 +20,9 @@ _COLUMNS: Final = COLUMN_OF | {
     "not_exit_statuses": "exit_status",
     "tools": "tool_name",
     "agents": "session_key",
+    "min_size": "output_size",
 }
-"""The column of `invocations` that a list compares."""
+"""The column of `invocations` that a list or `min_size` compares."""
 
 _UNTIMED: Final = {"agents", "invocations", "min_size"}
 """Members whose index has no times."""
@@ -46,25 +46,13 @@ def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list
 
 def member_conditions(filters: InvocationFilter, name: str, *, indexed: bool = True) -> list[Sql]:
     """The conditions of one list of a filter, or of `min_size`."""
-    value: Any = getattr(filters, name)
+    values: Any = getattr(filters, name)
+    if values in (None, ()):
+        return []
+    column = _hinted(f"invocations.{_COLUMNS[name]}", indexed=indexed)
     if name == "min_size":
-        return [] if value is None else _size_conditions(value, indexed=indexed)
-    return _list_conditions(name, value, indexed=indexed) if value else []
-
-
-def time_conditions(filters: InvocationFilter, *, indexed: bool = True) -> list[Sql]:
-    """The conditions of `since` and `until`."""
-    started_at = _column("started_at", indexed=indexed)
-    found: list[Sql] = []
-    if filters.since is not None:
-        found.append(Sql(f"{started_at} >= ?", (filters.since,)))
-    if filters.until is not None:
-        found.append(Sql(f"{started_at} < ?", (filters.until,)))
-    return found
-
-
-def _list_conditions(name: str, values: Sequence[Any], *, indexed: bool) -> list[Sql]:
-    column = _column(_COLUMNS[name], indexed=indexed)
+        is_large = [Sql(f"{column} >= {LARGE_BYTES}")] if values >= LARGE_BYTES else []
+        return [Sql(f"{column} >= ?", (values,)), *is_large]
     if name == "agents" and not indexed:
         # An agent has very many sessions; listing all of them for a page would take longer.
         mine = "SELECT 1 FROM sessions AS held WHERE held.key = invocations.session_key AND "
@@ -76,20 +64,19 @@ def _list_conditions(name: str, values: Sequence[Any], *, indexed: bool) -> list
         return [Sql(f"{column} {'=' if is_one else 'IN'} ") + keys]
     if name == "not_exit_statuses":
         return [Sql(f"{column} <> ?", (value,)) for value in values]
-    found = [is_in(column, values)]
-    if name in COMMON and COMMON[name] not in values:
-        common = COMMON[name]
-        found.append(Sql(f"{column} <> {common!r}"))
-    return found
+    is_rare = name in COMMON and COMMON[name] not in values
+    rare = [Sql(f"{column} <> {COMMON[name]!r}")] if is_rare else []
+    return [is_in(column, values), *rare]
 
 
-def _size_conditions(least: int, *, indexed: bool) -> list[Sql]:
-    size = _column("output_size", indexed=indexed)
-    found = [Sql(f"{size} >= ?", (least,))]
-    if least >= LARGE_BYTES:
-        found.append(Sql(f"{size} >= {LARGE_BYTES}"))
-    return found
+def time_conditions(
+    filters: InvocationFilter, column: str = "invocations.started_at", *, indexed: bool = True
+) -> list[Sql]:
+    """The conditions of `since` and `until` on a column with times."""
+    bounds = ((">=", filters.since), ("<", filters.until))
+    hinted = _hinted(column, indexed=indexed)
+    return [Sql(f"{hinted} {sign} ?", (at,)) for sign, at in bounds if at is not None]
 
 
-def _column(name: str, *, indexed: bool) -> str:
-    return f"{'' if indexed else '+'}invocations.{name}"
+def _hinted(column: str, *, indexed: bool) -> str:
+    return column if indexed else f"+{column}"

@@ -40,15 +40,12 @@ def find_invocation(connection: Connection, name: str) -> int:
         if which == RUNNING:
             conditions.append(Sql("outcome = 'running' AND outcome <> 'ok'"))
         latest = Sql("SELECT key FROM invocations") + where(conditions)
+        latest += " ORDER BY started_at DESC, key DESC LIMIT 1"
         of_tool = f" of {tool}" if tool else ""
         problem = "no running invocation" if which == RUNNING else "no invocation"
         if tool and not has_value(connection, "tools", tool):
             of_tool += near_values(connection, "tools", tool)
-        return _key(
-            connection,
-            latest + " ORDER BY started_at DESC, key DESC LIMIT 1",
-            f"the store has {problem}{of_tool}",
-        )
+        return _key(connection, latest, f"the store has {problem}{of_tool}")
     if "#" not in name:
         return _by_id(connection, name, "invocations")
     session_name, _, seq = name.rpartition("#")
@@ -62,11 +59,10 @@ def find_invocation(connection: Connection, name: str) -> int:
 
 def invocation_id(connection: Connection, name: str) -> UUID:
     """The id of the invocation with a name; raises like `find_invocation`."""
-    query = Sql(
-        "SELECT key, id FROM invocations WHERE key = ?", (find_invocation(connection, name),)
-    )
-    values, _ = _NAMED.read(fetch(connection, query)[0])
-    return UUID(str(values["id"]))
+    key = find_invocation(connection, name)
+    row = fetch(connection, Sql("SELECT key, id FROM invocations WHERE key = ?", (key,)))[0]
+    found: UUID = _NAMED.read(row)[0]["id"]
+    return found
 
 
 def find_session(connection: Connection, name: str) -> int:

@@ -52,14 +52,6 @@ class _Text(NamedTuple):
     digest: Digest | None = None
     tombstone: Digest | None = None
 
-    def body(self, bodies: Mapping[Digest, Body]) -> Body:
-        """The correct bytes, or an erasure; an empty `Body` means damage."""
-        if self.digest is not None and bodies[self.digest].data is not None:
-            return bodies[self.digest]
-        if self.is_gone and self.tombstone is not None:
-            return Body(erasure=bodies[self.tombstone].erasure)
-        return Body()
-
 
 def read_texts(
     connection: Connection, rows: Sequence[Mapping[str, Any]], *, outputs: bool
@@ -74,17 +66,17 @@ def read_texts(
     inexact = (row["shown"] for row in rows if row["is_exact"] is False)
     made = load_bodies(connection, (one for one in inexact if one is not None))
     found: list[tuple[list[_Text], Surfaces]] = []
-    missing: list[_Text] = []
     for row in rows:
         try:
-            start, end = _facts_of(row)
+            owner, has_ended = str(row["id"]), row["state"] != "started"
+            start = _fact(row["start_fact"], owner, "start", "call.started")
+            end = _fact(row["end_fact"], owner, "end", "call.ended") if has_ended else b""
             texts = _texts_of(row, start, end, made, outputs=outputs)
             found.append((texts, _beside(start, end)))
         except (DamageError, ValueError, LookupError, TypeError) as error:
             damage = f"invocation {row['id']} is damaged: a ledger entry of it is no fact: {error}"
             found.append(([], Surfaces(damage=damage)))
-            continue
-        missing += [text for text in texts if text.exact is None]
+    missing = [text for texts, _ in found for text in texts if text.exact is None]
     digests = (one for text in missing for one in (text.digest, text.tombstone) if one is not None)
     bodies = load_bodies(connection, digests)
     return [
@@ -101,24 +93,10 @@ def text_from(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _facts_of(row: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """The canonical JSON of the start and of the end of a call; empty if it has not ended."""
-    owner = str(row["id"])
-    start = _fact(row["start_fact"], owner, "start", "call.started")
-    if row["state"] == "started":
-        return start, b""
-    return start, _fact(row["end_fact"], owner, "end", "call.ended")
-
-
 def _texts_of(
-    row: Mapping[str, Any],
-    start: bytes,
-    end: bytes,
-    made: Mapping[Digest, Body],
-    *,
-    outputs: bool,
+    row: Mapping[str, Any], start: bytes, end: bytes, made: Mapping[Digest, Body], *, outputs: bool
 ) -> list[_Text]:
-    """The texts of a row, each with the digest that a fact names.
+    """The texts of a row, each with the digest that a fact names. `end` is empty before the end.
 
     Raises `ValueError`, `LookupError` or `TypeError` if an entry of the ledger is damaged.
     """
@@ -132,14 +110,17 @@ def _texts_of(
         texts.append(_text("output", document, end))
         if b'"extras":' in end:
             texts.append(_text("extras", None, end))
-    shown: bytes | None = end
-    if b'"shown":' not in end:
-        shown = made[row["shown"]].data if row["shown"] in made else None
+    shown, tombstone = None, None
     is_imported = b'"source":' in end
     if is_imported:
-        shown = None  # nothing was rendered: the fact names the text that the model saw
-    digested = _receipt_fact(row, end) if is_imported else shown
-    receipt = _text("receipt", row["receipt"], digested, None if is_imported else row["shown"])
+        # Nothing was rendered. A fact names the text that the model saw, if the model saw one.
+        digested = end if b'"receipt":' in end else None
+        if row["receipt_fact"] is not None:
+            digested = _fact(row["receipt_fact"], str(row["id"]), "receipt", "call.ended")
+    else:
+        shown = end if b'"shown":' in end else made.get(row["shown"], Body()).data
+        digested, tombstone = shown, row["shown"]
+    receipt = _text("receipt", row["receipt"], digested, tombstone)
     if digested is not None or not is_imported:
         texts.append(receipt)
     canonical = row["canonical"]
@@ -149,13 +130,6 @@ def _texts_of(
             return [*texts, receipt._replace(name="canonical")]
         canonical = expand_canonical(canonical, row["receipt"].encode())
     return [*texts, _text("canonical", canonical, shown, row["shown"])]
-
-
-def _receipt_fact(row: Mapping[str, Any], end: bytes) -> bytes | None:
-    """The fact that names what the model saw of an imported call; None if there is none."""
-    if row["receipt_fact"] is not None:
-        return _fact(row["receipt_fact"], str(row["id"]), "receipt", "call.ended")
-    return end if b'"receipt":' in end else None
 
 
 def _text(name: str, column: str | None, fact: bytes | None, shown: Digest | None = None) -> _Text:
@@ -181,13 +155,9 @@ def _fact(packed: bytes | None, owner: str, which: str, kind: str) -> bytes:
 def _beside(start: bytes, end: bytes) -> Surfaces:
     """Where an importer found a call, and the secrets that were replaced."""
     sources = [json.loads(fact)["source"] for fact in (start, end) if b'"source":' in fact]
-    secrets = [
-        RedactionFact(**one)
-        for fact in (start, end)
-        if b'"redacted":' in fact
-        for one in json.loads(fact)["redacted"]
-    ]
-    return Surfaces(source=SourceFact(**sources[0]) if sources else None, redacted=tuple(secrets))
+    lists = [json.loads(fact)["redacted"] for fact in (start, end) if b'"redacted":' in fact]
+    secrets = tuple(RedactionFact(**one) for some in lists for one in some)
+    return Surfaces(source=SourceFact(**sources[0]) if sources else None, redacted=secrets)
 
 
 def _surfaces(
@@ -196,14 +166,15 @@ def _surfaces(
     found: dict[str, bytes] = {}
     erased: list[Erasure] = []
     for text in texts:
-        if text.exact is not None:
-            found[text.name] = text.exact
-            continue
-        body = text.body(bodies)
-        if body.data is not None:
-            found[text.name] = body.data
-        elif body.erasure is not None:
-            erased.append(replace(body.erasure, name=text.name))
+        data, erasure = text.exact, None
+        if data is None and text.digest is not None:
+            data = bodies[text.digest].data
+        if text.is_gone and text.tombstone is not None:
+            erasure = bodies[text.tombstone].erasure
+        if data is not None:
+            found[text.name] = data
+        elif erasure is not None:
+            erased.append(replace(erasure, name=text.name))
         else:
             words = "is erased or lost" if text.is_gone else "is not the text that was recorded"
             return beside._replace(damage=f"invocation {owner} is damaged: {text.name} {words}")

@@ -20,16 +20,7 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from
 from tooltrail.store.read.rows import Row, Sql, fetch
 from tooltrail.store.read.streams import part_of
-from tooltrail.store.search.index import (
-    UNREAD,
-    Behind,
-    add_words,
-    drop_index,
-    has_index,
-    make_index,
-    move_cursor,
-    what_is_behind,
-)
+from tooltrail.store.search import index
 from tooltrail.store.search.texts import (
     OpenArchive,
     edges_of,
@@ -93,12 +84,12 @@ def fill_index(
     """
     open_archive = cache(open_archive)
     with database.read() as connection:
-        waiting = what_is_behind(connection) if has_index(connection) else []
+        waiting = index.what_is_behind(connection) if index.has_index(connection) else []
     waiting = [behind for behind in waiting if behind.end - behind.first >= least]
     done, total = 0, sum(behind.end - behind.first for behind in waiting)
     for behind in waiting:
         for first in range(behind.first, behind.end, BATCH_ENTRIES):
-            batch = Behind(behind.journal_key, first, min(first + BATCH_ENTRIES, behind.end))
+            batch = index.Behind(behind.journal_key, first, min(first + BATCH_ENTRIES, behind.end))
             if not _add_batch(database, open_archive, batch):
                 break
             done += batch.end - batch.first
@@ -113,23 +104,23 @@ def rebuild_index(
 ) -> None:
     """Make the index again from all records; raises like `fill_index`."""
     with database.write() as connection:
-        drop_index(connection)
-        make_index(connection)
+        index.drop_index(connection)
+        index.make_index(connection)
     fill_index(database, open_archive, on_progress=on_progress)
 
 
-def _add_batch(database: Database, open_archive: OpenArchive, batch: Behind) -> bool:
+def _add_batch(database: Database, open_archive: OpenArchive, batch: index.Behind) -> bool:
     """Add some entries; False if another process fills the index, or switched it off."""
     with database.read() as connection:
         texts = _read_texts(connection, open_archive, batch)
     with database.write() as connection:
-        is_next = has_index(connection) and move_cursor(connection, batch)
+        is_next = index.has_index(connection) and index.move_cursor(connection, batch)
         if is_next:
-            add_words(connection, batch, texts)
+            index.add_words(connection, batch, texts)
     return is_next
 
 
-def _read_texts(connection: Connection, open_archive: OpenArchive, entries: Behind) -> _Texts:
+def _read_texts(connection: Connection, open_archive: OpenArchive, entries: index.Behind) -> _Texts:
     """The texts of some entries, by the numbers of their owners."""
     texts: _Texts = defaultdict(list)
     for names, condition in _TEXTS.items():
@@ -165,7 +156,7 @@ def _exact_texts(connection: Connection, key: int) -> list[str]:
 
     (detail,) = details_of(connection, Sql("invocations.key = ?", (key,)))
     if detail.damage is not None:
-        return [UNREAD]
+        return [index.UNREAD]
     return [piece.text for piece in pieces_of(detail, lambda _stream: [])]
 
 
@@ -175,12 +166,12 @@ def _stream_texts(open_archive: OpenArchive, row: Row) -> list[str]:
         found = _body(digest, body_size, encoding, data)
         return [text_of(part) for one in found for _, part in edges_of(part_of(one), len(one))]
     if artifact_size is None:
-        return [UNREAD]
+        return [index.UNREAD]
     try:
         reader = open_archive().reader(artifact_path(digest_from(digest)), size=size)
         return [text_of(part) for _, part in edges_of(reader.read_bytes, size)]
     except (TooltrailError, TypeError, ValueError):
-        return [UNREAD]
+        return [index.UNREAD]
 
 
 def _body(digest: Any, size: Any, encoding: Any, data: Any) -> list[bytes]:

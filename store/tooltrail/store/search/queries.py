@@ -3,7 +3,8 @@
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from unicodedata import normalize
 
 from tooltrail.records.errors import InvalidRecordError
@@ -38,34 +39,25 @@ _FROM_ROOT: Final = rf"{_BEGINS}(?:{_BASE}|/+)?$"
 _ANYWHERE: Final = rf"(?:{_BEGINS}|[/\\])$"
 
 
-class Place(NamedTuple):
-    """One place where something was found.
+@dataclass(frozen=True, slots=True)
+class Place(Piece):
+    """One place where something was found: the line; of a long line, the part around the match.
 
     Attributes:
-        name: the text: `stdout`, `arguments.command`, `receipt`, `summary`, `error.message`, …
-        surface: the surface that shows it.
-        path: path of the artifact that holds it; None for a text in the database.
-        line: number of the line, from 1.
         offset: offset of the match in the text, in bytes.
-        text: the line; of a long line, the part around the match.
-        start: offset of the match in `text`, in characters.
+        start: offset of the match in the line, in characters.
         length: characters of the match.
         before: lines before it, as many as were asked for.
         after: lines after it.
     """
 
-    name: str
-    surface: str
-    path: str | None
-    line: int
-    offset: int
-    text: str
-    start: int
-    length: int
+    start: int = 0
+    length: int = 0
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 
 
+@dataclass
 class WordQuery:
     """Texts that together have every phrase.
 
@@ -73,8 +65,7 @@ class WordQuery:
         phrases: the words that a hit has; None for a query that does not use the index.
     """
 
-    def __init__(self, phrases: Sequence[Phrase]) -> None:
-        self.phrases = phrases
+    phrases: Sequence[Phrase]
 
     def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
         """The first place in each piece that has one; empty if the call is no hit."""
@@ -137,7 +128,7 @@ class LineQuery:
                 at = (reader.path, match.offset, match.line_number)
                 found = place_of(Piece("", text_of(line), "complete", *at), *self._within(line), 0)
         before, after = map(_lines, around)
-        return [] if found is None else [found._replace(before=before, after=after)]
+        return [] if found is None else [replace(found, before=before, after=after)]
 
     def _within(self, line: bytes) -> tuple[int, int]:
         """The match in a line, in characters."""
@@ -181,7 +172,7 @@ class PathQuery:
                 text = piece.text if piece.text.isascii() else _spelled(piece.text)
                 span = self.span(text)
                 if span is not None:
-                    found.append(place_of(piece._replace(text=text), *span, context))
+                    found.append(place_of(replace(piece, text=text), *span, context))
         return found
 
     def span(self, text: str) -> tuple[int, int] | None:
@@ -219,11 +210,11 @@ def place_of(piece: Piece, start: int, end: int, context: int) -> Place:
     line = text[first : min(stop, first + MOST_CHARS)]
     return Place(
         piece.name,
+        line,
         piece.surface,
         piece.path,
-        piece.line + text.count("\n", 0, start),
         piece.offset + len(bytes_of(text[:start])),
-        line,
+        piece.line + text.count("\n", 0, start),
         start - first,
         max(0, min(end, first + len(line)) - start),
         _lines(text[:begin].split("\n")[-context - 1 : -1] if context else []),

@@ -7,7 +7,8 @@ wrote it, not as JSON spells it. Of a stream of more than `WHOLE_BYTES`, a searc
 
 import json
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tooltrail.store.views import InvocationDetail, StreamView
 
@@ -32,7 +33,8 @@ _UNSPOKEN: Final = {"call", "data", "extras", "type"}
 OpenArchive = Callable[[], "ArtifactArchive"]
 
 
-class Piece(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Piece:
     """A part of one text.
 
     Attributes:
@@ -100,10 +102,8 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
 def spoken_of(document: str) -> Iterator[tuple[str, str]]:
     """The texts in the document of a message that its text does not have, such as thinking."""
     members = _members_of(_loaded(document))
-    blocks: Any = members.get("blocks", [members])  # a leg has none
-    for block in map(
-        _members_of, cast("Sequence[Any]", blocks) if isinstance(blocks, list) else ()
-    ):
+    blocks = cast("Sequence[Any]", members.get("blocks", [members]))  # a leg has none
+    for block in map(_members_of, blocks if isinstance(blocks, list) else ()):
         kind = str(block.get("type", "document"))
         if kind != "text":
             found = _leaves(kind, block, without=_UNSPOKEN)
