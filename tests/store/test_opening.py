@@ -131,7 +131,7 @@ def test_a_store_without_its_own_row_is_no_store(store: Store, database: str) ->
         else:
             connection.run("ALTER TABLE store_info DISABLE TRIGGER USER")
         connection.run("DELETE FROM store_info")
-    with pytest.raises(StoreNotFoundError, match="no row that says what it is"):
+    with pytest.raises(StoreNotFoundError, match="lacks its row in store_info"):
         look_into(database)
 
 

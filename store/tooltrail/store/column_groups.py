@@ -32,22 +32,10 @@ ENDING: Final = (
 )
 """Columns of an invocation that its `call.ended` fills."""
 
-LATER_RECEIPT: Final = (
-    "receipt",
-    "renderer",
-    "renderer_version",
-    "receipt_journal_key",
-    "receipt_entry",
-)
+_RECEIPT: Final = ("receipt", "renderer", "renderer_version")
+
+LATER_RECEIPT: Final = (*_RECEIPT, "receipt_journal_key", "receipt_entry")
 """Columns of `surfaces` that a later `call.ended` fills, if the first one had no receipt."""
 
-OUTCOME: Final = (
-    "output",
-    "canonical",
-    "receipt",
-    "renderer",
-    "renderer_version",
-    "shown",
-    "cut_size",
-)
+OUTCOME: Final = ("output", "canonical", *_RECEIPT, "shown", "cut_size")
 """Columns of `surfaces` that a `call.ended` fills."""

@@ -65,9 +65,7 @@ def read_info(connection: Connection) -> StoreInfo:
     """
     row = connection.query_one("SELECT id, format, artifact_root, created_at FROM store_info")
     if row is None:
-        raise StoreNotFoundError(
-            f"the store in {connection.target} has no row that says what it is"
-        )
+        raise StoreNotFoundError(f"the store in {connection.target} lacks its row in store_info")
     store_id, known, root, created_at = row
     if not (isinstance(known, int) and isinstance(root, str)):
         raise DamageError("the row of the store is damaged", path="store_info")

@@ -93,9 +93,9 @@ def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool)
 def _sentence_of(found: Rerendering) -> str:
     """One sentence with the result of comparing a receipt."""
     about = f"the receipt of invocation {found.invocation_id}"
-    if found.today is not None and not found.drifted:
+    if found.today is not None and found.state != "drifted":
         return f"{about} is the text that renderer {found.today.renderer} makes today"
-    if found.drifted:
+    if found.state == "drifted":
         return f"{about} differs from the text of today's renderer: {printable(found.reason)}"
     if found.state == "not_rendered":
         return f"invocation {found.invocation_id} has nothing to compare: {found.reason}"

@@ -125,15 +125,15 @@ def end_columns(
 
 def surface_columns(connection: Connection, outcome: Outcome, output_size: int | None) -> Row:
     """The columns `OUTCOME` of a call that ended, in that order."""
-    omissions = outcome.shown.omissions
+    shown, renderer, receipt = outcome.shown, outcome.renderer, outcome.receipt
     return {
         "output": outcome.output,
         "canonical": outcome.canonical,
-        "receipt": outcome.receipt,
-        "renderer": connection.text(outcome.renderer),
-        "renderer_version": None if outcome.renderer is None else outcome.shown.renderer_version,
+        "receipt": receipt,
+        "renderer": connection.text(renderer),
+        "renderer_version": None if renderer is None else shown.renderer_version,
         "shown": connection.sha(outcome.made),
-        "cut_size": cut_size(output_size, omissions, outcome.renderer, outcome.receipt),
+        "cut_size": cut_size(output_size, shown.omissions, renderer, receipt),
     }
 
 

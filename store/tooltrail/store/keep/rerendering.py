@@ -52,9 +52,9 @@ class Rerendering:
     """The stored and the current receipt of one invocation.
 
     Attributes:
-        state: `same` text; `drifted`; `incomparable`, because this program lacks the family or
-            cannot read the policy, or a surface is erased; `not_rendered`, because another program
-            made the receipt, or none is recorded; `open`, because the invocation has not ended.
+        state: `same` text; `drifted`: another text, or none; `incomparable`: this program lacks the
+            family or cannot read the policy, or a surface is erased; `not_rendered`: another
+            program made the receipt, or none is recorded; `open`: the invocation has not ended.
         reason: one sentence; empty for `same`.
         stored: the receipt that the model was shown; None if there is none.
         today: the receipt of the current renderer; None if it makes none.
@@ -65,11 +65,6 @@ class Rerendering:
     reason: str = ""
     stored: RenderedText | None = None
     today: RenderedText | None = None
-
-    @property
-    def drifted(self) -> bool:
-        """Whether the current renderer makes another text, or none at all."""
-        return self.state == "drifted"
 
 
 def rerender(

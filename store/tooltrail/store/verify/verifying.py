@@ -76,7 +76,7 @@ def _check(
 
 def _check_rows(checking: Checking, receipts: Receipts | None) -> Iterator[list[Finding]]:
     if not checking.source.rows("store_info", "key", [1]):
-        message = "the store has no row that says what it is"
+        message = "the store lacks its row in store_info"
         checking.damage("the store", "store_info", None, message)
     journals = read_journals(checking)
     checking.has_one_journal = len(journals) == 1
