@@ -8,7 +8,7 @@ The answer does not depend on where chunks begin and end.
 import base64
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Protocol, cast, runtime_checkable
+from typing import Final, Protocol, cast, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -93,17 +93,28 @@ class ResponseStream:
         return [event]
 
 
+_ADDED: Final = ("content.", "logprobs.", "refusal.", "tool_calls.")
+"""The beginnings of the types of events that `stream` of OpenAI's client adds."""
+
+
 def event_of(chunk: object) -> JsonObject:
     """The JSON object of an event or answer from an official client.
 
-    Bytes, which AWS's client returns, become base64, as in the JSON of the API.
+    Bytes, which AWS's client returns, become base64, as in the JSON of the API. `stream` of
+    OpenAI's client wraps each chunk of the provider, and adds events that repeat the answer so far:
+    a chunk is unwrapped, and an added event becomes an empty object.
 
     Raises:
         InvalidRecordError: the chunk is neither a mapping nor a client's object.
     """
     if isinstance(chunk, Mapping):
         return cast("JsonObject", _encoded(dict(cast("Mapping[str, object]", chunk))))
+    wrapped = getattr(chunk, "chunk", None)
+    if isinstance(wrapped, Dumpable):
+        return event_of(wrapped)
     if isinstance(chunk, Dumpable):
+        if str(getattr(chunk, "type", "")).startswith(_ADDED):
+            return {}
         # Leave out what the provider did not send; aliases are the names on the wire.
         dumped = chunk.model_dump(mode="json", by_alias=True, exclude_unset=True)
         return cast("JsonObject", dict(dumped))

@@ -177,6 +177,30 @@ def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: Store) -> 
     assert [json.loads(line)["type"] for line in (view.payload or b"").splitlines()] == kinds
 
 
+def test_the_events_of_openai_s_stream_helper_are_chunks(store: Store) -> None:
+    choices: list[dict[str, Any]] = [
+        {"index": 0, "delta": {"role": "assistant", "content": "he"}},
+        {"index": 0, "delta": {"content": "llo"}},
+        {"index": 0, "delta": {}, "finish_reason": "stop"},
+    ]
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    chunks = [{**head, "choices": [one]} for one in choices]
+    with fake_provider() as provider, store.open_session() as session:
+        provider.will_stream([f"data: {json.dumps(one)}\n\n".encode() for one in chunks])
+        with openai.OpenAI(base_url=f"{provider.url}/v1", api_key="x", max_retries=0) as client:
+            asked = client.chat.completions.stream(
+                model="m", messages=[{"role": "user", "content": "greet"}]
+            )
+            with asked as events, RecordedStream(session, "openai", events) as stream:
+                kinds = {event.type for event in stream}
+    assert {"chunk", "content.delta", "content.done"} <= kinds
+    (message,) = stream.answer.response.messages
+    assert (message.text, message.is_complete) == ("hello", True)
+    (view,) = store.reader.conversation(session.id, payloads=True)[1]
+    lines = [json.loads(line) for line in (view.payload or b"").splitlines()]
+    assert [line["choices"] for line in lines if line] == [[one] for one in choices]
+
+
 def test_an_answer_that_is_an_error_is_part_of_the_record(store: Store) -> None:
     payload = b'{"error":{"message":"no","type":"overloaded"}}'
     with store.open_session() as session:
