@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from pydantic import JsonValue
 
+from tooltrail.records import InvalidRecordError
 from tooltrail.wire import JsonObject
 
 _ANTHROPIC_VERSION = "2023-06-01"
@@ -111,3 +112,24 @@ ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType(
     }
 )
 """APIs by the name of the format."""
+
+
+def checked_url(url: str) -> str:
+    """A checked base URL, without a slash at the end.
+
+    Raises:
+        InvalidRecordError: not an HTTP URL with a host; or the URL has a user or a password, which
+            would be recorded with the agent.
+    """
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is not a number
+        is_one = False
+    if "@" in url:
+        raise InvalidRecordError(
+            "the URL of a server must not contain a user or a password; the key is in a variable"
+        )
+    if not is_one:
+        raise InvalidRecordError(f"{url!r} is not a URL such as http://127.0.0.1:11434")
+    return url.rstrip("/")

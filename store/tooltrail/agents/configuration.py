@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from tooltrail.agents._endpoints import checked_url
 from tooltrail.agents.schemas import OutputSchema
 from tooltrail.records import AgentVersion, canonical_json
 from tooltrail.records.authoring import Record
@@ -33,6 +34,11 @@ def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("must not be blank")
     return text
+
+
+def _http_url(url: str) -> str:
+    checked_url(url)
+    return url
 
 
 def _first_repeated(names: Iterable[str]) -> str | None:
@@ -57,7 +63,8 @@ class Tier(_Section):
         name: name for people.
         model: name of the model at its server.
         format: wire format of the server; None if the caller of the agent names it.
-        base_url: URL of the server; None if the caller names it, or for the provider's server.
+        base_url: URL of the server, without a password; None if the caller names the server, or for
+            the provider's server.
         api_key_env: environment variable with the key; None for the provider's usual variable. A
             configuration never has the key itself.
     """
@@ -65,7 +72,7 @@ class Tier(_Section):
     name: Named
     model: Named
     format: FormatName | None = None
-    base_url: Named | None = None
+    base_url: Annotated[Named, AfterValidator(_http_url)] | None = None
     api_key_env: Named | None = None
 
 

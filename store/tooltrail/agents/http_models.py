@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Self
-from urllib.parse import urlsplit
 
-from tooltrail.agents._endpoints import ENDPOINTS, Endpoint
+from tooltrail.agents._endpoints import ENDPOINTS, Endpoint, checked_url
 from tooltrail.agents._extra import missing_extra
 from tooltrail.agents.models import ModelError
 from tooltrail.records import InvalidRecordError, NotFoundError
@@ -102,7 +101,7 @@ class HttpModel:
             known = ", ".join(ENDPOINTS)
             raise NotFoundError(f"unknown model format {format_name!r}; known formats: {known}")
         endpoint = ENDPOINTS[format_name]
-        url = _checked_url(base_url or endpoint.base_url)
+        url = checked_url(base_url or endpoint.base_url)
         is_own = url == endpoint.base_url
         key = api_key or _key_of(endpoint, api_key_env, is_own=is_own)
         return cls(
@@ -151,22 +150,6 @@ class HttpModel:
     @property
     def _endpoint(self) -> Endpoint:
         return ENDPOINTS[self.wire_format]
-
-
-def _checked_url(url: str) -> str:
-    """A checked URL, without a slash at the end.
-
-    Raises:
-        InvalidRecordError: not an HTTP URL with a host.
-    """
-    try:
-        parts = urlsplit(url)
-        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is not a number
-        is_one = False
-    if not is_one:
-        raise InvalidRecordError(f"{url!r} is not a URL such as http://127.0.0.1:11434")
-    return url.rstrip("/")
 
 
 def _checked_key(key: str) -> str:

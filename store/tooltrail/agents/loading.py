@@ -26,6 +26,8 @@ from tooltrail.agents.configuration import AgentConfig
 from tooltrail.records import NotFoundError, UnavailableError
 
 _SUFFIXES = (".yml", ".yaml")
+_NAMED = 3
+"""The most files with the same id that a problem names."""
 
 _USUAL_NAME = "agent.yml"
 
@@ -219,7 +221,8 @@ def _with_shared_ids(checked: Sequence[CheckedAgent]) -> Iterator[CheckedAgent]:
         if one.document is None or agent_id is None or not others:
             yield one
             continue
-        message = f"{quoted(agent_id)} is also the id in {', '.join(others)}"
+        more = f" and {len(others) - _NAMED} more files" if len(others) > _NAMED else ""
+        message = f"{quoted(agent_id)} is also the id in {', '.join(others[:_NAMED])}{more}"
         shared = one.document.problem(("id",), message)
         yield replace(one, problems=tuple(sorted([*one.problems, shared])))
 

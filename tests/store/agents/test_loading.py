@@ -434,6 +434,32 @@ def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path) -> None:
         find_agents(tmp_path)
 
 
+@pytest.mark.parametrize("url", ["http://ada:hunter2@127.0.0.1:1", "http://ada:hunter2@host:x"])
+def test_a_url_with_a_password_is_refused_and_not_shown(tmp_path: Path, url: str) -> None:
+    path = tmp_path / "agent.yml"
+    tiers = f"tiers:\n  - name: one\n    model: m\n    format: ollama\n    baseUrl: {url}\n"
+    path.write_text(MINIMAL + tiers)
+    (checked,) = check_agents(path)
+    (problem,) = map(str, checked.problems)
+    assert "must not contain a user or a password" in problem
+    assert "hunter2" not in problem
+
+
+def test_a_url_that_is_none_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "agent.yml"
+    path.write_text(f"{MINIMAL}tiers:\n  - name: one\n    model: m\n    baseUrl: nonsense\n")
+    (checked,) = check_agents(path)
+    assert ["is not a URL" in str(one) for one in checked.problems] == [True]
+
+
+def test_many_files_with_one_id_name_three_others(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"{number}.yml").write_text(MINIMAL)
+    last = str(check_agents(tmp_path)[-1].problems[0])
+    names = ", ".join(str(tmp_path / f"{number}.yml") for number in range(3))
+    assert last.endswith(f"is also the id in {names} and 2 more files")
+
+
 def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
     good, bad, twin = (tmp_path / name for name in ("a.yml", "b.yml", "c.yml"))
     good.write_text(MINIMAL)
