@@ -430,3 +430,13 @@ def test_damage_names_the_file_of_the_database(tmp_path: Path) -> None:
     with pytest.raises(DamageError, match="not an SQLite database") as caught:
         look_into(tmp_path / "letter")
     assert caught.value.path == str(tmp_path / "letter")
+
+
+def test_a_store_that_was_moved_away_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
+    folder = tmp_path / "before"
+    with open_store(folder / "trail.db") as store:
+        store.open_session(title="kept")
+        assert len(store.reader.sessions()) == 1
+        folder.rename(tmp_path / "after")
+        assert len(store.reader.sessions()) == 1
+    assert not folder.exists()

@@ -131,6 +131,7 @@ class Store:
         """
         if self._creates:
             self._create_if_missing()
+            self._creates = False  # a store that is gone later is not replaced by an empty one
         with self.database.read() as connection:
             check_revision(connection)
             return read_info(connection)
