@@ -24,6 +24,7 @@ from tooltrail.cli._output import (
     copy_blocks,
     counted,
     print_array,
+    printable,
     say,
     size_of,
     write,
@@ -278,7 +279,7 @@ def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
         print_array(map(asdict, verdicts))
     else:
         for verdict in bad:
-            write(f"{verdict.state:10} {verdict.path}: {verdict.reason}\n")
+            write(printable(f"{verdict.state:10} {verdict.path}: {verdict.reason}") + "\n")
     total = sum(verdict.size for verdict in verdicts)
     found = counted(len(verdicts), "artifact")
     say(f"{found}, {size_of(total)}: {states_of(bad)}")
