@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from tooltrail.cli._default_database import default_database
-from tooltrail.cli._exec_options import OPTIONS
+from tooltrail.cli._exec_options import OPTIONS, read_session
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import RAW, UTC_TIMES, Listing
 
@@ -81,6 +81,14 @@ def named_option(flag: str, **more: Any) -> Callable[[Decorated], Decorated]:
         help=option.help,
         **more,
     )
+
+
+def session_name(_: object, __: object, name: str | None) -> str | None:
+    """A callback that checks the name of a session to record into like `exec` does."""
+    try:
+        return None if name is None else read_session(name)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.") from error
 
 
 def gathered(name: str, kind: Callable[..., Any]) -> Callable[[Decorated], Decorated]:

@@ -8,7 +8,13 @@ import click
 
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import count_option, output_options, store_options, time_option
+from tooltrail.cli._options import (
+    count_option,
+    output_options,
+    session_name,
+    store_options,
+    time_option,
+)
 from tooltrail.cli._output import Listing, attributes, say, write
 from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown_in_list
@@ -36,7 +42,9 @@ def command() -> None:
 
 @command.command("open")
 @store_options
-@click.option("--name", help="Name with which other programs join the session.")
+@click.option(
+    "--name", callback=session_name, help="Name with which other programs join the session."
+)
 @click.option("--title", help="Title of the session.")
 @click.option("--agent", help="Name of the agent.")
 @click.option(
