@@ -110,7 +110,7 @@ def read_tool_name(text: str) -> str:
 
 
 def read_session(text: str) -> str:
-    """Check the id or name of a session to record into: other commands give some names a meaning."""
+    """Check the id or name of a session to record into; reading commands use `@` names."""
     if text.partition(":")[0] in ("@last", "@running"):
         raise ValueError(
             f"{text!r} means the newest one in reading commands; use an id or another name"

@@ -74,7 +74,9 @@ PROGRESS_LINE = ProgressLine()
 def say(message: str) -> None:
     """Print a message for people on stderr, safe for a terminal; see `on_terminal`.
 
-    Further lines are indented, so that text in a message cannot look like another message. This is the only way to stderr for text of this program. A message that cannot be written is
+    Further lines are indented, so that text in a message cannot look like another message.
+
+    This is the only way to stderr for text of this program. A message that cannot be written is
     dropped without an error.
     """
     finish = getattr(sys.stdout, "finish", None)
