@@ -26,7 +26,7 @@ def store_artifact(cli: Cli, data: bytes) -> str:
 def test_a_page_of_artifacts_says_where_the_next_begins(cli: Cli) -> None:
     paths = sorted(store_artifact(cli, TEXT + b"%d" % number) for number in range(3))
     first = cli.ok("artifact", "ls", "-n", "2", "--json")
-    assert first.message == f"2 listed; --cursor {paths[1]} for the next\n"
+    assert first.message == f"2 listed; -n 0 for all, --cursor {paths[1]} for the next\n"
     rest = cli.ok("artifact", "ls", "--json", "--cursor", paths[1])
     assert [one["path"] for one in first.records + rest.records] == paths
     assert rest.message == ""

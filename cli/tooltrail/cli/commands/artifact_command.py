@@ -94,11 +94,11 @@ def ls(
             limit=count + 1 if count else None,
             cursor=cursor,
         )
-    if count and len(views) > count:
-        views = views[:count]
-        say(f"{count:,} listed; --cursor {views[-1].path} for the next")
+    listed = views[: count or None]
     numbers = ("SIZE", "STORED", "LINES")
-    print_list(views, output, attributes(*ArtifactView.__slots__), _COLUMNS, right=numbers)
+    print_list(listed, output, attributes(*ArtifactView.__slots__), _COLUMNS, right=numbers)
+    if len(listed) < len(views):
+        say(f"{count:,} listed; -n 0 for all, --cursor {listed[-1].path} for the next")
 
 
 @command.command(epilog=f"{NAME_HELP} {STDERR_HELP}")

@@ -104,8 +104,8 @@ def ls(
         reader = store.reader
         last = None if cursor is None else reader.session(cursor).id
         views = reader.sessions(where, limit=count + 1 if count else None, cursor=last)
-    if count and len(views) > count:
-        views = views[:count]
-        say(f"{count:,} listed; -n 0 for all, --cursor {views[-1].id} for the next")
+    listed = views[: count or None]
     members = attributes(*SessionView.__slots__)
-    print_list(views, output, members, _COLUMNS, right=("CALLS", "OPEN"))
+    print_list(listed, output, members, _COLUMNS, right=("CALLS", "OPEN"))
+    if len(listed) < len(views):
+        say(f"{count:,} listed; -n 0 for all, --cursor {listed[-1].id} for the next")
