@@ -53,6 +53,9 @@ _COLUMNS: Final[Columns] = {
     "PATH": attrgetter("path"),
 }
 
+_LEAST: Final = 24
+"""Characters of a path that name an artifact: its folders, and some digits of its digest."""
+
 stream_option = click.option(
     "--stream", "role", metavar="ROLE", help="Only this stream of an invocation, on stdout."
 )
@@ -95,8 +98,9 @@ def ls(
             cursor=cursor,
         )
     listed = views[: count or None]
-    numbers = ("SIZE", "STORED", "LINES")
-    print_list(listed, output, attributes(*ArtifactView.__slots__), _COLUMNS, right=numbers)
+    members = attributes(*ArtifactView.__slots__)
+    right, spare = ("SIZE", "STORED", "LINES"), ("CREATED", "LINES", "STORED")
+    print_list(listed, output, members, _COLUMNS, right=right, spare=spare, least=_LEAST)
     if len(listed) < len(views):
         say(f"{count:,} listed; -n 0 for all, --cursor {listed[-1].path} for the next")
 
