@@ -89,7 +89,9 @@ def read_seconds(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds <= _MOST_SECONDS:
-        raise ValueError(f"{text!r} is not a number of seconds from 0 to {_MOST_SECONDS:,}")
+        raise ValueError(
+            f"{text!r} is not a number of seconds such as 0.5, from 0 to {_MOST_SECONDS:,}"
+        )
     return seconds
 
 

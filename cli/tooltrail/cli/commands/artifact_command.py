@@ -12,6 +12,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import (
+    Number,
     json_option,
     output_options,
     raw_option,
@@ -34,7 +35,7 @@ from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
 
-NUMBER = click.IntRange(min=0)
+NUMBER = Number(min=0)
 NAME_HELP = (
     "NAME is an invocation as in `tooltrail show`, or an artifact: a path from `artifact ls`, a "
     "digest, or a unique beginning of a digest."
