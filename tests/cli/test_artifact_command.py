@@ -5,7 +5,7 @@ import io
 import resource
 
 import pytest
-from tests.support.cli import Cli, without_coverage
+from tests.support.cli import Cli, on_a_terminal, without_coverage
 from tests.support.recording import run_command
 
 from tooltrail.artifacts import Capture
@@ -26,10 +26,23 @@ def store_artifact(cli: Cli, data: bytes) -> str:
 def test_a_page_of_artifacts_says_where_the_next_begins(cli: Cli) -> None:
     paths = sorted(store_artifact(cli, TEXT + b"%d" % number) for number in range(3))
     first = cli.ok("artifact", "ls", "-n", "2", "--json")
-    assert first.message == f"2 listed; --cursor {paths[1]} for the next\n"
+    assert first.message == f"2 listed; -n 0 for all, --cursor {paths[1]} for the next\n"
     rest = cli.ok("artifact", "ls", "--json", "--cursor", paths[1])
     assert [one["path"] for one in first.records + rest.records] == paths
     assert rest.message == ""
+
+
+@pytest.mark.parametrize("columns", [160, 80, 70, 40])
+def test_a_listed_artifact_can_be_named_on_a_narrow_terminal(cli: Cli, columns: int) -> None:
+    path = store_artifact(cli, TEXT)
+    row = on_a_terminal(cli, "artifact", "ls", columns=columns).splitlines()[1]
+    assert len(row) <= columns
+    assert len(row) <= columns
+    shown = row.split()[-1].removesuffix("…")
+    assert path.startswith(shown)
+    digits = shown.rpartition("/")[2].removesuffix(".zst")
+    assert len(digits) >= 12
+    assert cli.ok("artifact", "stat", digits).lines[0].split()[-1] == path
 
 
 def test_ls_lists_what_the_store_refers_to(cli: Cli) -> None:

@@ -360,6 +360,21 @@ def test_a_full_standard_output_is_said(recorded: Cli, command: str) -> None:
     assert ended.sentence.endswith("output cannot be written: No space left on device")
 
 
+@pytest.mark.parametrize("command", ["log", "show --surface receipt", "--version", "log --help"])
+def test_a_closed_standard_output_is_said(recorded: Cli, command: str) -> None:
+    line = f'"$0" -m tooltrail.cli {command} >&-'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable],
+        env=recorded.full_environment,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 5
+    (said,) = done.stderr.decode().splitlines()
+    assert said.startswith("tooltrail: ")
+    assert said.endswith("Bad file descriptor")
+
+
 def test_help_on_a_full_standard_output_is_said(nowhere: Cli) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = nowhere.program("--help", stdout=full)

@@ -179,6 +179,27 @@ def test_closed_standard_descriptors_harm_neither_the_command_nor_the_record(cli
     assert cli.ok("db", "check").message == "no problem found\n"
 
 
+@pytest.mark.parametrize(("closing", "code"), [(">&-", 4), ("2>&-", 4), ("<&-", 0)])
+def test_output_that_no_descriptor_takes_is_no_success_and_is_recorded(
+    cli: Cli, closing: str, code: int
+) -> None:
+    script = "echo out; sleep 0.2; echo out; echo err >&2; sleep 0.2; echo err >&2"
+    line = f'"$0" -m tooltrail.cli exec -- sh -c "{script}" {closing}'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable],
+        env=cli.full_environment,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == code
+    said = b"tooltrail: output could not be passed on: Bad file descriptor\n"
+    printed = {">&-": b"err\nerr\n" + said, "2>&-": b"", "<&-": b"err\nerr\n"}
+    assert done.stderr == printed[closing]
+    assert cli.ok("show", "--stream", "stdout").stdout == b"out\nout\n"
+    assert cli.ok("show", "--stream", "stderr").stdout == b"err\nerr\n"
+
+
 def test_a_full_standard_output_is_said_and_everything_is_recorded(cli: Cli) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = cli.exec("--", "sh", "-c", "echo out; exit 3", stdout=full)

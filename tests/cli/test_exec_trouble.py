@@ -202,7 +202,7 @@ def test_a_spool_that_fills_during_capture_shortens_the_record_and_says_so(
     assert (ended.code, len(ended.stdout)) == (3, NOISE_BYTES)
     said = re.fullmatch(
         r"stdout: ([\d,]+) bytes not kept: low disk space: of [\d,]+ free bytes [\d,]+ are held"
-        r" back, [\d,]+ needed",
+        r" back, up to [\d,]+ needed to store the next part",
         ended.sentence,
     )
     assert said, ended.sentence

@@ -11,7 +11,7 @@ from tests.support.cli import PROGRAM, Cli
 import tooltrail.cli
 from tooltrail.cli import _failures
 from tooltrail.cli._output import on_terminal, say
-from tooltrail.records import NotFoundError, TooltrailError
+from tooltrail.records import CompleteOutput, NotFoundError, ToolCall, ToolError, TooltrailError
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\r\x08\x7f\x9b31m\u202eevil\u2066\u200f\u2028\udc80"
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -87,6 +87,32 @@ def test_no_text_of_an_error_passes_for_a_message_of_its_own(
     first, second = capsys.readouterr().err.splitlines()
     assert first == "tooltrail: no such name"
     assert second == "  tooltrail: all is well"
+
+
+def test_no_recorded_text_begins_a_line_of_its_own(
+    cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forged = "x\noutcome    ok, exit status 0\nwarning: all is well"
+    folder = tmp_path / forged
+    folder.mkdir()
+    named = Cli(str(folder / "trail.db"))
+    ended = named.exec("--tool", forged, "--call-id", forged, "--", "false", cwd=folder)
+    assert not [one for one in ended.message.splitlines()[1:] if not one.startswith("  ")]
+    shown = named.ok("show").lines
+    assert [line for line in shown if line.startswith("outcome")] == ["outcome    exit 1"]
+    assert sum("x�outcome    ok" in line for line in shown) == 3  # tool, call id and folder
+    (named.spool / "journal" / "00000001.seg").unlink()
+    for line in [*named.run("status").lines, *named.run("status").message.splitlines()]:
+        assert not line.startswith(("outcome", "warning: all"))
+    say(f"in {forged}")
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "  outcome    ok, exit status 0",
+        "  warning: all is well",
+    ]
+    with cli.open() as store, store.open_session() as session:
+        error = ToolError(kind="tool_execution_failed", message=forged)
+        session.start(ToolCall(tool_name="Read")).finish(CompleteOutput.failure("Read", error))
+    assert "           outcome    ok, exit status 0" in cli.ok("show").lines
 
 
 def test_names_given_on_the_command_line_are_repeated_harmless(cli: Cli) -> None:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -160,3 +161,16 @@ def test_retries_say_how_each_attempt_ended(recorded: Cli) -> None:
     cut = recorded.ok("retries", "-n", "1")
     assert len(cut.lines) == 2
     assert cut.message == "1 listed; -n 0 for all\n"
+
+
+@pytest.mark.parametrize("command", ["retries", "session ls", "artifact ls", "log", "stats"])
+def test_the_note_about_a_shortened_list_follows_the_list(recorded: Cli, command: str) -> None:
+    with recorded.open() as store, store.open_session() as session:
+        for text in ("a", "b") * 2:
+            run_command(session, text.encode() * 70_000)
+    words = (*command.split(), "-n", "1")
+    whole = recorded.program(*words, stderr=subprocess.STDOUT)
+    assert re.search(r"^1 \S.*; -n 0 for all", whole.lines[-1])
+    assert [line for line in whole.lines if "-n 0 for all" in line] == whole.lines[-1:]
+    wrong = recorded.run(*words, "--fields", "nope")
+    assert (wrong.code, "-n 0 for all" in wrong.message) == (2, False)

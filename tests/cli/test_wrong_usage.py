@@ -10,6 +10,13 @@ SURFACES = "choose one of --surface, --stream and "
 RANGE = "is not one of A:B, A:, :B, A"
 GROUPS = "is not one of tool, family, agent, session, outcome, day, hour"
 TIMEOUT, GRACE = ("Invalid value for '--timeout'", "Invalid value for '--grace'")
+SESSION = "a session's name has 1 to 1,000 characters, not all white space"
+SESSIONS = {
+    "@last": "'@last' means the newest one in reading commands; use an id or another name",
+    "@running:Bash": "'@running:Bash' means the newest one",
+    "' '": SESSION,
+    "x" * 1_001: SESSION,
+}
 NAME = "a tool name has 1 to 256 characters"
 FOLLOWING = "--follow cannot be combined with --since, --dry-run or --json"
 WRONG = {
@@ -32,6 +39,11 @@ WRONG = {
     "log --signal SIGODD": "'--signal'",
     "log --signal 0": "'--signal'",
     "log --min-size -1": "'--min-size'",
+    "log --min-size 1MB": "'1MB' is not a whole number such as 1000",
+    "log -n x": "'x' is not a whole number such as 1000",
+    "transcript --compact 1.5k": "'1.5k' is not a whole number such as 1000",
+    "log --json --csv": "--json cannot be combined with --csv",
+    "stats --csv --ndjson": "--ndjson cannot be combined with --csv",
     "log -n -1": "'-n'",
     "log -f --json": "-f ",
     "log -f --csv": "-f ",
@@ -80,9 +92,19 @@ WRONG = {
     "exec --timeout nan -- touch ran": TIMEOUT,
     "exec --timeout inf -- touch ran": TIMEOUT,
     "exec --timeout soon -- touch ran": TIMEOUT,
+    "exec --timeout 0.5s -- touch ran": "'0.5s' is not a number of seconds such as 0.5, from 0 to",
     "exec --grace -1 -- touch ran": GRACE,
     "exec --grace nan -- touch ran": GRACE,
     "exec --tool '' -- touch ran": NAME,
+    **{
+        recording.format(name): says
+        for recording in (
+            "exec --session {} -- touch ran",
+            "mcp-proxy --session {} -- touch ran",
+            "session open --name {}",
+        )
+        for name, says in SESSIONS.items()
+    },
     f"exec --tool {'x' * 257} -- touch ran": NAME,
     "exec --tool \udcff -- touch ran": "is not valid UTF-8",
     **{
@@ -99,6 +121,18 @@ WRONG = {
     "redact": "Missing option '--scan'",
 }
 """A sentence by the line that it answers."""
+
+
+@pytest.mark.parametrize("name", ["@last", " "])
+def test_no_command_records_into_a_session_of_the_environment_that_has_no_name(
+    cli: Cli, name: str
+) -> None:
+    unnamed = Cli(cli.database, {"TOOLTRAIL_SESSION": name})
+    for line in ("exec -- touch ran", "mcp-proxy -- touch ran"):
+        ended = unnamed.program(*line.split(), cwd=cli.folder)
+        assert (ended.code, ended.stdout) == (2, b"")
+        assert ended.usage_error.startswith("Invalid value for '--session'")
+    assert not list(cli.folder.rglob("ran"))
 
 
 def test_wrong_usage_says_what_is_right_and_records_nothing(

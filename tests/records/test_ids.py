@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.cases import each_case
 
 from tooltrail.records import IdFactory, InvalidRecordError, parse_id, short_id
-from tooltrail.records.ids import SHORT_ID_DIGITS, uuid7
+from tooltrail.records.ids import MAX_KEY_CHARS, SHORT_ID_DIGITS, keyed_id, uuid7
 
 NOW = 1_790_000_000_000
 
@@ -129,6 +129,12 @@ def test_an_id_is_read_in_its_full_spelling(record_id: UUID) -> None:
 def test_anything_else_is_no_id(text: str) -> None:
     with pytest.raises(InvalidRecordError, match="not an id"):
         parse_id(text)
+
+
+@pytest.mark.parametrize(("kind", "what"), [("name", "the name of a session"), ("call", "a key")])
+def test_a_key_of_another_length_is_refused_by_what_it_is(kind: str, what: str) -> None:
+    with pytest.raises(InvalidRecordError, match=f"^{what} must have 1 to 1,000 characters, not "):
+        keyed_id(kind, "x" * (MAX_KEY_CHARS + 1))
 
 
 def test_a_short_id_is_the_random_end() -> None:

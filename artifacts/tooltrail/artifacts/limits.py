@@ -46,7 +46,10 @@ class CaptureLimits:
         """
         free, held = self.disk_room(folder)
         if free - more < held:
-            return f"low disk space: of {free:,} free bytes {held:,} are held back, {more:,} needed"
+            return (
+                f"low disk space: of {free:,} free bytes {held:,} are held back, "
+                f"up to {more:,} needed to store the next part"
+            )
         return None
 
     def disk_room(self, folder: Path) -> DiskRoom:

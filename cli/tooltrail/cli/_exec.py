@@ -54,7 +54,8 @@ def main(arguments: Sequence[str]) -> int | None:
         return None if request is None else run_recorded(request)
     except UsageProblem as problem:
         say(f"Usage: tooltrail exec [OPTIONS] {ARGUMENTS}")
-        say(f"Try 'tooltrail exec -h' for help.\n\nError: {problem}")
+        say("Try 'tooltrail exec -h' for help.\n")
+        say(f"Error: {problem}")
         return ExitCode.USAGE
     except InvalidRecordError as error:
         say(f"tooltrail: {error}")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from tooltrail.records.frozen import Frozen
+from tooltrail.records.ids import MAX_KEY_CHARS
 
 _MOST_NAME_CHARS: Final = 256
 """Maximum characters of a tool name in a record."""
@@ -73,7 +74,7 @@ class Option(NamedTuple):
     @property
     def is_name(self) -> bool:
         """Whether an empty value counts as not given."""
-        return self.variable is not None and self.read is str
+        return self.variable is not None and self.read in (str, read_session)
 
     @property
     def member(self) -> str:
@@ -88,7 +89,9 @@ def read_seconds(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds <= _MOST_SECONDS:
-        raise ValueError(f"{text!r} is not a number of seconds from 0 to {_MOST_SECONDS:,}")
+        raise ValueError(
+            f"{text!r} is not a number of seconds such as 0.5, from 0 to {_MOST_SECONDS:,}"
+        )
     return seconds
 
 
@@ -105,6 +108,18 @@ def read_tool_name(text: str) -> str:
         raise ValueError(f"a tool name has 1 to {_MOST_NAME_CHARS} characters, not all white space")
     if text != text.encode("utf-8", "replace").decode():
         raise ValueError(f"{text!r} is not valid UTF-8")
+    return text
+
+
+def read_session(text: str) -> str:
+    """Check the id or name of a session to record into; reading commands use `@` names."""
+    if text.partition(":")[0] in ("@last", "@running"):
+        raise ValueError(
+            f"{text!r} means the newest one in reading commands; use an id or another name"
+        )
+    if not 1 <= len(text) <= MAX_KEY_CHARS or text.isspace():
+        most = f"{MAX_KEY_CHARS:,}"
+        raise ValueError(f"a session's name has 1 to {most} characters, not all white space")
     return text
 
 
@@ -152,6 +167,7 @@ OPTIONS: Final = (
         "Session to record into: an id or a name. A new name opens a session"
         " ($TOOLTRAIL_SESSION). By default, a new session for this command.",
         "TOOLTRAIL_SESSION",
+        read=read_session,
     ),
     Option("--tool", "NAME", "Tool name to record.  [default: exec]", read=read_tool_name),
     Option("--call-id", "ID", "Id of the call at its provider."),

@@ -32,12 +32,8 @@ def run(command: click.Command) -> int:
 
 
 def say_error(error: "TooltrailError") -> None:
-    """Print an error, followed by its notes.
-
-    Further lines of an error are indented, so that text in it cannot look like another message.
-    """
-    sentence = str(error).replace("\n", "\n  ")
-    say(f"{_NAME}: {sentence}")
+    """Print an error, followed by its notes."""
+    say(f"{_NAME}: {error}")
     for note in getattr(error, "__notes__", ()):
         say(note)
 
@@ -70,7 +66,8 @@ def _guarded(command: click.Command) -> int:
     except click.ClickException as error:
         worded = io.StringIO()
         error.show(file=worded)  # the usage, then the error
-        say(worded.getvalue().removesuffix("\n"))
+        for line in worded.getvalue().removesuffix("\n").split("\n"):
+            say(line)
         return error.exit_code
     except BrokenPipeError:
         # Leaving the pager early is no error.

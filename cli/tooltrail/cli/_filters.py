@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import Decorated, stacked
+from tooltrail.cli._options import Decorated, Number, stacked
 from tooltrail.cli._output import printable, say
 from tooltrail.cli._times import MOMENT, SIGNAL, Parsed
 from tooltrail.store.filters import COLUMN_OF, FAILED, OUTCOMES, STATES, InvocationFilter
@@ -134,7 +134,7 @@ _OPTIONS = (
     click.option(
         "--min-size",
         metavar="BYTES",
-        type=click.IntRange(min=0),
+        type=Number(min=0),
         help="Output of at least this many bytes.",
     ),
     _many(

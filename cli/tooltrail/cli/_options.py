@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from tooltrail.cli._default_database import default_database
-from tooltrail.cli._exec_options import OPTIONS
+from tooltrail.cli._exec_options import OPTIONS, read_session
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import RAW, UTC_TIMES, Listing
 
@@ -35,6 +35,18 @@ class NamedOption(click.Option):
         before = ctx.find_root().params.get(self.name or "")
         is_given = source is ParameterSource.COMMANDLINE
         return (before, ParameterSource.COMMANDLINE) if before and not is_given else (value, source)
+
+
+class Number(click.IntRange):
+    """A whole number in a range, without a unit."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or fail with a usage error."""
+        try:
+            int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a whole number such as 1000", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class SourcePath(click.Path):
@@ -81,6 +93,14 @@ def named_option(flag: str, **more: Any) -> Callable[[Decorated], Decorated]:
         help=option.help,
         **more,
     )
+
+
+def session_name(_: object, __: object, name: str | None) -> str | None:
+    """A callback that checks the name of a session to record into like `exec` does."""
+    try:
+        return None if name is None else read_session(name)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.") from error
 
 
 def gathered(name: str, kind: Callable[..., Any]) -> Callable[[Decorated], Decorated]:
@@ -137,14 +157,21 @@ raw_option = _output_flag("--raw", RAW, "Print control characters on a terminal,
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 """`--json`: print one JSON array, each element with its `schema_version`."""
 
+
+def _listing(*, json: bool, ndjson: bool, csv: bool, fields: str | None) -> Listing:
+    styles = {"json": json, "ndjson": ndjson, "csv": csv}
+    chosen = [style for style, is_chosen in styles.items() if is_chosen]
+    if len(chosen) > 1:
+        raise click.UsageError(f"--{chosen[0]} cannot be combined with --{chosen[1]}")
+    return Listing(chosen[0] if chosen else None, fields)
+
+
 output_options = stacked(
-    click.option("--json", "style", flag_value="json", help="Print one JSON array."),
-    click.option("--ndjson", "style", flag_value="ndjson", help="Print one JSON object per line."),
-    click.option(
-        "--csv", "style", flag_value="csv", help="Print comma-separated values, without formulas."
-    ),
+    click.option("--json", is_flag=True, help="Print one JSON array."),
+    click.option("--ndjson", is_flag=True, help="Print one JSON object per line."),
+    click.option("--csv", is_flag=True, help="Print comma-separated values, without formulas."),
     click.option("--fields", metavar="A,B", help="Print only these fields, in this order."),
-    gathered("output", Listing),
+    gathered("output", _listing),
 )
 """The output styles of a list, passed to the command as one argument `output`."""
 
@@ -155,7 +182,7 @@ count_option = click.option(
     "-n",
     "count",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=Number(min=0),
     default=20,
     show_default=True,
     help="Number of entries, 0 for all.",

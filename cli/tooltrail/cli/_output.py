@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -73,6 +74,8 @@ PROGRESS_LINE = ProgressLine()
 def say(message: str) -> None:
     """Print a message for people on stderr, safe for a terminal; see `on_terminal`.
 
+    Further lines are indented, so that text in a message cannot look like another message.
+
     This is the only way to stderr for text of this program. A message that cannot be written is
     dropped without an error.
     """
@@ -81,7 +84,8 @@ def say(message: str) -> None:
         finish()  # a message in the middle of a pager would be lost
     PROGRESS_LINE.erase()
     with suppress(OSError):
-        sys.stderr.write(f"{on_terminal(_pasteable(message))}\n")
+        indented = re.sub(r"\n(?=\S)", "\n  ", _pasteable(message))
+        sys.stderr.write(f"{on_terminal(indented)}\n")
         sys.stderr.flush()
     PROGRESS_LINE.follow(b"\n", is_terminal=sys.stderr.isatty())
 

@@ -11,14 +11,14 @@ def open_missing() -> None:
     """Open the null device where a standard descriptor is closed (`>&-`).
 
     Otherwise the next opened file or connection would get the free number, and standard output
-    would be written into the store.
+    would be written into the store. A write to the null device fails as on a closed descriptor.
     """
     for fd in range(_COUNT):
         try:
             os.fstat(fd)
         except OSError:
             # `open` returns the lowest free number. All lower numbers are in use.
-            os.open(os.devnull, os.O_RDWR)
+            os.open(os.devnull, os.O_RDONLY)
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  Python found it closed
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  open for the whole run
     if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]  the same

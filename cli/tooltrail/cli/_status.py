@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.cli._indexing import index_line, index_record
-from tooltrail.cli._output import counted, printable, size_of
+from tooltrail.cli._output import counted, size_of
 from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._times import shown
 from tooltrail.journal.environment import NOT_REDACTED
@@ -105,16 +105,16 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
     if (reason := status["not_ingested"]) is not None:
         count = found["waiting_count"]
         waiting = "facts" if count is None else counted(count, "fact")
-        yield f"{waiting} of this machine not in the database yet: {printable(reason)}"
+        yield f"{waiting} of this machine not in the database yet: {reason}"
     host, spool = socket.gethostname(), status["spool"]
     known = [(one["host"], one["spool"]) for one in found["journals"]]
     if (host, spool) in known and not Path(spool, JOURNAL_FOLDER).exists():
         yield (
-            f"the journal of the spool {printable(spool)} is gone, with the facts that waited; "
+            f"the journal of the spool {spool} is gone, with the facts that waited; "
             "if the spool was moved, name its folder with --spool"
         )
     if (reason := status["artifacts_unavailable"]) is not None:
-        yield f"the artifact root is unavailable: {printable(reason)}"
+        yield f"the artifact root is unavailable: {reason}"
     if found["pending_count"]:
         waiting = counted(found["pending_count"], "artifact")
         since = shown(found["pending"][0]["noticed_at"])
@@ -145,7 +145,7 @@ def _rejections(found: dict[str, Any]) -> Iterator[str]:
     kinds += [f"{counted(damaged, 'damaged place')} could not be read"] if damaged else []
     yield f"journals: {', '.join(kinds)}; the newest are:"
     for one in found["rejected"][:_LISTED]:
-        yield printable(f"  {one['subject'] or one['journal']}: {one['reason']}")
+        yield f"  {one['subject'] or one['journal']}: {one['reason']}"
 
 
 def _lost(status: dict[str, Any]) -> str:

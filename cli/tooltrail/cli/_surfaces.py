@@ -50,13 +50,18 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
 def describe(detail: InvocationDetail) -> str:
     """The overview that `show` prints: what the model saw, what was cut, and where the rest is.
 
-    Reads no stream. Control characters of the output are replaced.
+    Reads no stream. Control characters are replaced. So is a line break in a fact: no recorded
+    text can look like a fact of its own.
     """
     return "".join(
-        f"{line if isinstance(line, _Styled) else on_terminal(line)}\n"
+        f"{line if isinstance(line, _Styled) else _one_line(line)}\n"
         for lines_of in (_facts, _receipt, _omissions, _complete, _canonical)
         for line in lines_of(detail)
     )
+
+
+def _one_line(text: str) -> str:
+    return on_terminal(text).replace("\n", "\ufffd")
 
 
 def _facts(detail: InvocationDetail) -> Iterator[str]:
@@ -75,7 +80,8 @@ def _facts(detail: InvocationDetail) -> Iterator[str]:
     if summary.error_kind is not None:
         output: dict[str, Any] = _parsed(detail.complete_json) or {}
         error: dict[str, Any] = output.get("error") or {}
-        yield f"error      {summary.error_kind}: {error.get('message') or '(no message)'}"
+        message = f"error      {summary.error_kind}: {error.get('message') or '(no message)'}"
+        yield from message.replace("\n", f"\n{' ' * 11}").split("\n")
     took = duration_of(summary.duration_ms)
     yield f"started    {shown(summary.started_at)}{f', took {took}' if took else ''}"
     if where := _where(detail):

@@ -14,6 +14,9 @@ _GAP = 2
 _LEAST = 8
 """Fewest columns of the terminal for a cell that is cut: the width of a short id."""
 
+_ARTIFACT = "sha256/"
+"""Begins the path of an artifact."""
+
 _MOST_CHARS = 1_000
 """Characters of a cell; a name may have millions."""
 
@@ -39,13 +42,14 @@ def print_list(
     right: Sequence[str] = (),
     colours: Colours = _NO_COLOURS,
     spare: Sequence[str] = (),
+    least: int = _LEAST,
 ) -> None:
     """Print values in the requested style, or as a table that counts damaged rows on stderr."""
     if output.print_records(values, members):
         return
     values = list(values)
     rows = ([cell(one) for cell in columns.values()] for one in values)
-    print_table([*columns], rows, right=right, colours=colours, spare=spare)
+    print_table([*columns], rows, right=right, colours=colours, spare=spare, least=least)
     damaged = sum(getattr(one, "damage", None) is not None for one in values)
     if damaged:
         say(f"{counted(damaged, 'row')} with damaged values; `tooltrail verify` names them")
@@ -117,14 +121,15 @@ def colour_of_outcome(outcome: str) -> int:
 def _aligned(cell: str, width: int, *, to_right: bool) -> str:
     """Pad or cut a cell to `width` terminal columns. East Asian characters are two columns wide.
 
-    A path is cut at its beginning, since its end tells more.
+    A path is cut at its beginning, since its end tells more. The path of an artifact is cut at its
+    end: the beginning of the digest is a name of the artifact.
     """
     room = width - _cells(cell)
     if room >= 0:
         return " " * room + cell if to_right else cell + " " * room
     from rich.cells import set_cell_size  # noqa: PLC0415  few cells are cut
 
-    if "/" in cell and " " not in cell:
+    if "/" in cell and " " not in cell and not cell.startswith(_ARTIFACT):
         return "…" + set_cell_size(cell[::-1], width - 1)[::-1]
     return set_cell_size(cell, width - 1) + "…"
 

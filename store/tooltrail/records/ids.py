@@ -73,8 +73,9 @@ def keyed_id(kind: str, key: str) -> UUID:
         InvalidRecordError: the key has another length.
     """
     if not 0 < len(key) <= MAX_KEY_CHARS:
+        what = "the name of a session" if kind == "name" else "a key"
         raise InvalidRecordError(
-            f"a key must have 1 to {MAX_KEY_CHARS:,} characters, not {len(key):,}"
+            f"{what} must have 1 to {MAX_KEY_CHARS:,} characters, not {len(key):,}"
         )
     data = f"tooltrail\0{kind}\0{key}".encode("utf-8", "surrogatepass")
     number = int.from_bytes(hashlib.sha256(data).digest()[:16], "big")

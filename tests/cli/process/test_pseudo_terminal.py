@@ -130,6 +130,30 @@ def test_ctrl_z_stops_child_and_job_and_fg_goes_on(driver: Driver, open_terminal
 
 
 @needs_bash
+def test_ctrl_z_stops_the_job_of_a_shell_that_is_the_child(
+    driver: Driver, open_terminal: Open
+) -> None:
+    inner = ("bash", "--norc", "--noprofile", "-i")
+    command = shlex.join(driver.command(*inner, has_terminal=True))
+    terminal = shell(open_terminal)
+    terminal.send(f"PS1='inner> ' {command}\n".encode())
+    terminal.expect(b"inner> ")
+    terminal.send(f"{shlex.join(python(ASK))}\r".encode())
+    terminal.expect(b"ask\r\n")
+    terminal.send(b"\x1a")
+    terminal.expect(b"Stopped")
+    terminal.expect(b"inner> ")  # not the prompt of the outer shell
+    terminal.send(b"fg\r")
+    terminal.expect(b" -c ")
+    terminal.send(b"back\r")
+    terminal.expect(b"got back\r\n")
+    terminal.expect(b"inner> ")
+    terminal.send(b"exit\r")
+    terminal.expect(b"ready> ")
+    leave(terminal, driver)
+
+
+@needs_bash
 def test_a_stop_by_signal_stops_child_and_job(driver: Driver, open_terminal: Open) -> None:
     terminal = shell(open_terminal)
     code = f"import os,signal; os.kill(os.getppid(), signal.SIGTSTP); {ASK}"

@@ -46,7 +46,8 @@ class ChildExit(NamedTuple):
         duration_ms: time from the start until the child had ended and its output was read.
         tee_closed: streams that could not be passed on to their end, because our reader closed
             the pipe or because a write failed; `tee_error` is set in the second case.
-        tee_error: first write error that is not a closed pipe, for example a full disk.
+        tee_error: first write error that is not a closed pipe, for example a full disk. It is
+            EBADF if our output was closed at the start.
         recorder_error: first exception of a callback; no callback was called after it.
     """
 

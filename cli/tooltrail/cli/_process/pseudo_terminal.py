@@ -40,6 +40,7 @@ class PseudoTerminal:
         self._keys = os.dup(self._master)
         os.set_blocking(self._keys, False)
         self._typed = b""
+        self._leader = -1
         self._modes: list[Any] | None = None
         with suppress(termios.error):
             termios.tcsetattr(self._slave, termios.TCSANOW, termios.tcgetattr(_STDOUT))
@@ -65,7 +66,8 @@ class PseudoTerminal:
         return master
 
     def job(self, child: Child) -> Job:
-        """Return the job of the child."""
+        """Return the job of the child, which leads the session of the pseudo-terminal."""
+        self._leader = child.pid
         return PseudoTerminalJob(child, self)
 
     def copy_size(self) -> None:
@@ -78,7 +80,7 @@ class PseudoTerminal:
         """Send each key to the child, if our input is a terminal and we are in its foreground.
 
         Args:
-            suspend: function to call on Ctrl-Z.
+            suspend: function to call on Ctrl-Z, unless a job of the child is in the foreground.
         """
         if self._modes is not None or not is_in_foreground(_STDIN):
             return
@@ -120,7 +122,7 @@ class PseudoTerminal:
             self._selector.unregister(_STDIN)
             return
         key = self._suspend_key()
-        if key and key in typed:
+        if key and key in typed and self._foreground() == self._leader:
             suspend()  # other keys are dropped, as on a terminal
             return
         self._typed = typed
@@ -143,6 +145,13 @@ class PseudoTerminal:
             if is_waiting:
                 self._selector.unregister(self._keys)
             self._listen(suspend)
+
+    def _foreground(self) -> int:
+        """The group that gets the signals of keys: the child's, or that of a job of a shell."""
+        try:
+            return os.tcgetpgrp(self._keys)
+        except OSError:
+            return self._leader
 
     def _suspend_key(self) -> bytes:
         """The key that stops a job; empty if the child reads keys without signals."""

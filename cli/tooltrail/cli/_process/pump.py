@@ -29,7 +29,7 @@ class Pump:
 
     Attributes:
         tee_closed: streams that could not be passed on to their end.
-        tee_error: first write error other than a closed pipe.
+        tee_error: first write error other than a closed pipe; see `ChildExit`.
         recorder_error: first exception of a callback.
         progress_count: number of flushes that wrote bytes.
     """
@@ -105,7 +105,7 @@ class Pump:
             return  # an earlier event of the same round closed it
         data = self._read(feed)
         if data:
-            feed.outlet.put(data)
+            self._put(feed, data)
             self._flush(feed.outlet)
         elif data is not None:
             self._end(feed)
@@ -129,7 +129,13 @@ class Pump:
         size = 0
         while size < feed.source.capacity and (data := self._read(feed)):
             size += len(data)
-            feed.outlet.put(data)
+            self._put(feed, data)
+
+    def _put(self, feed: _Feed, data: bytes) -> None:
+        feed.outlet.put(data)
+        if feed.outlet.fd is None and feed.name not in self.tee_closed:  # closed at our start
+            self.tee_closed.append(feed.name)
+            self.tee_error = self.tee_error or OSError(errno.EBADF, os.strerror(errno.EBADF))
 
     def _flush(self, outlet: Outlet) -> None:
         was_held = self._is_registered(outlet.fd)

@@ -12,6 +12,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import (
+    Number,
     json_option,
     output_options,
     raw_option,
@@ -24,6 +25,7 @@ from tooltrail.cli._output import (
     copy_blocks,
     counted,
     print_array,
+    printable,
     say,
     size_of,
     write,
@@ -33,7 +35,7 @@ from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
 
-NUMBER = click.IntRange(min=0)
+NUMBER = Number(min=0)
 NAME_HELP = (
     "NAME is an invocation as in `tooltrail show`, or an artifact: a path from `artifact ls`, a "
     "digest, or a unique beginning of a digest."
@@ -51,6 +53,9 @@ _COLUMNS: Final[Columns] = {
     "CREATED": lambda view: shown(view.created_at),
     "PATH": attrgetter("path"),
 }
+
+_LEAST: Final = 24
+"""Characters of a path that name an artifact: its folders, and some digits of its digest."""
 
 stream_option = click.option(
     "--stream", "role", metavar="ROLE", help="Only this stream of an invocation, on stdout."
@@ -93,11 +98,12 @@ def ls(
             limit=count + 1 if count else None,
             cursor=cursor,
         )
-    if count and len(views) > count:
-        views = views[:count]
-        say(f"{count:,} listed; --cursor {views[-1].path} for the next")
-    numbers = ("SIZE", "STORED", "LINES")
-    print_list(views, output, attributes(*ArtifactView.__slots__), _COLUMNS, right=numbers)
+    listed = views[: count or None]
+    members = attributes(*ArtifactView.__slots__)
+    right, spare = ("SIZE", "STORED", "LINES"), ("CREATED", "LINES", "STORED")
+    print_list(listed, output, members, _COLUMNS, right=right, spare=spare, least=_LEAST)
+    if len(listed) < len(views):
+        say(f"{count:,} listed; -n 0 for all, --cursor {listed[-1].path} for the next")
 
 
 @command.command(epilog=f"{NAME_HELP} {STDERR_HELP}")
@@ -278,7 +284,7 @@ def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
         print_array(map(asdict, verdicts))
     else:
         for verdict in bad:
-            write(f"{verdict.state:10} {verdict.path}: {verdict.reason}\n")
+            write(printable(f"{verdict.state:10} {verdict.path}: {verdict.reason}") + "\n")
     total = sum(verdict.size for verdict in verdicts)
     found = counted(len(verdicts), "artifact")
     say(f"{found}, {size_of(total)}: {states_of(bad)}")

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import click
 
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import named_option, store_options
+from tooltrail.cli._options import named_option, session_name, store_options
 
 
 @click.command("mcp-proxy")
@@ -18,7 +18,7 @@ from tooltrail.cli._options import named_option, store_options
     "--header", "headers", metavar="NAME:VALUE", multiple=True, help="Send this header to --url."
 )
 @store_options
-@named_option("--session")
+@named_option("--session", callback=session_name)
 @click.option("--server-name", metavar="NAME", help="Record its tools as NAME___TOOL.")
 @click.option("--no-redact", is_flag=True, help="Keep credentials as they are.")
 def command(

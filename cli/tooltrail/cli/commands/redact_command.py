@@ -39,7 +39,7 @@ def command(*, location: Location, scan: bool, as_json: bool) -> int:
     else:
         for one in found:
             place = f"{one.kind} {one.id} of session {one.session}: {one.field}"
-            write(f"{place}: {counted(one.count, one.rule)} at byte {one.offset:,}\n")
+            write(f"{printable(place)}: {counted(one.count, one.rule)} at byte {one.offset:,}\n")
     counts = search.counts
     say(
         f"searched {counted(counts['call'], 'call')} and {counted(counts['message'], 'message')}:"

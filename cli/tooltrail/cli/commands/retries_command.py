@@ -37,10 +37,10 @@ def command(*, location: Location, where: InvocationFilter, count: int, output: 
     """
     with location.open() as store:
         found = store.reader.retries(where, limit=count + 1 if count else None)
-    if count and len(found) > count:
-        found = found[:count]
+    listed = found[: count or None]
+    print_list(listed, output, _MEMBERS, _COLUMNS, right=("TIMES",))
+    if len(listed) < len(found):
         say(f"{count:,} listed; -n 0 for all")
-    print_list(found, output, _MEMBERS, _COLUMNS, right=("TIMES",))
 
 
 def _runs(one: Retried) -> str:

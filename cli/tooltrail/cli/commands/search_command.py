@@ -8,7 +8,7 @@ import click
 
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import count_option, output_options, store_options, time_option
+from tooltrail.cli._options import Number, count_option, output_options, store_options, time_option
 from tooltrail.cli._output import Listing
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class _SearchCommand(click.Command):
     "-C",
     "--context",
     metavar="N",
-    type=click.IntRange(0, 1000),
+    type=Number(0, 1000),
     default=0,
     help="Lines of context to show.",
 )

@@ -8,7 +8,13 @@ import click
 
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import count_option, output_options, store_options, time_option
+from tooltrail.cli._options import (
+    count_option,
+    output_options,
+    session_name,
+    store_options,
+    time_option,
+)
 from tooltrail.cli._output import Listing, attributes, say, write
 from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown_in_list
@@ -36,7 +42,9 @@ def command() -> None:
 
 @command.command("open")
 @store_options
-@click.option("--name", help="Name with which other programs join the session.")
+@click.option(
+    "--name", callback=session_name, help="Name with which other programs join the session."
+)
 @click.option("--title", help="Title of the session.")
 @click.option("--agent", help="Name of the agent.")
 @click.option(
@@ -96,8 +104,8 @@ def ls(
         reader = store.reader
         last = None if cursor is None else reader.session(cursor).id
         views = reader.sessions(where, limit=count + 1 if count else None, cursor=last)
-    if count and len(views) > count:
-        views = views[:count]
-        say(f"{count:,} listed; -n 0 for all, --cursor {views[-1].id} for the next")
+    listed = views[: count or None]
     members = attributes(*SessionView.__slots__)
-    print_list(views, output, members, _COLUMNS, right=("CALLS", "OPEN"))
+    print_list(listed, output, members, _COLUMNS, right=("CALLS", "OPEN"))
+    if len(listed) < len(views):
+        say(f"{count:,} listed; -n 0 for all, --cursor {listed[-1].id} for the next")

@@ -5,7 +5,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options, time_option
-from tooltrail.cli._output import print_array, say, write
+from tooltrail.cli._output import print_array, printable, say, write
 
 
 @click.command("status")
@@ -28,7 +28,7 @@ def command(location: Location, bodies: bool, as_json: bool) -> int:
     if as_json:
         print_array([status])
     else:
-        write("".join(f"{line}\n" for line in lines_of(status)))
+        write("".join(f"{printable(line)}\n" for line in lines_of(status)))
     for warning in warnings_of(status):
-        say(f"warning: {warning}")
+        say(f"warning: {printable(warning)}")
     return ExitCode.OK if is_complete(status) else ExitCode.INCOMPLETE

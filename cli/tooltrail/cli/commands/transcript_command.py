@@ -7,7 +7,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._export_options import PROVIDERS, export_options
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import gathered, named_option, store_options
+from tooltrail.cli._options import Number, gathered, named_option, store_options
 from tooltrail.cli._transcribing import STYLES, Transcribing
 
 
@@ -32,7 +32,7 @@ from tooltrail.cli._transcribing import STYLES, Transcribing
 @click.option(
     "--compact",
     "tokens",
-    type=click.IntRange(min=1),
+    type=Number(min=1),
     metavar="BUDGET",
     help="Compact tool results, oldest first, until the document has at most BUDGET tokens (UTF-8 "
     "bytes / 4).",
