@@ -88,4 +88,4 @@ def test_a_database_without_a_store_says_how_to_create_one(postgres_url: str) ->
     ended = Cli(postgres_url).run("log")
     assert ended.code == 5
     assert ended.sentence.startswith("no store in postgresql://")
-    assert ended.sentence.endswith("; create one with `tooltrail init`")
+    assert ended.sentence.endswith("; create one with `tooltrail init --artifacts URL`")

@@ -157,6 +157,17 @@ def test_importing_events_is_a_command(cli: Cli) -> None:
     assert refused.usage_error == "--hooks has no path and no other option of an import"
 
 
+def test_an_open_call_of_a_hook_cannot_be_followed(cli: Cli) -> None:
+    hook(cli, event("PreToolUse"))
+    cli.ok("import", "--hooks")
+    assert "tail -f" not in cli.ok("show", "@last").text
+    ended = cli.run("tail", "-f", "@last")
+    assert ended.code == 4
+    assert ended.sentence.endswith(
+        ": a hook or an import recorded its start, so its output comes with its end"
+    )
+
+
 def test_two_hundred_at_once_lose_nothing(cli: Cli) -> None:
     running: list[subprocess.Popen[bytes]] = []
     names = {f"t{number}" for number in range(200)}

@@ -85,9 +85,12 @@ class _Following(ExitStack):
     def _end(self) -> int:
         detail = self._store.reader.invocation(self._invocation)
         if detail.summary.state == "started":
+            why = "it runs on another machine, or with another spool"
+            if detail.source is not None:
+                why = "a hook or an import recorded its start, so its output comes with its end"
             say(
                 f"tooltrail: invocation {self._invocation} has not ended, and has no output in"
-                f" {self._store.spool}: it runs on another machine, or with another spool"
+                f" {self._store.spool}: {why}"
             )
             return ExitCode.INCOMPLETE
         streams = [stream for stream in detail.streams if wanted(stream.role, self._role)]

@@ -39,9 +39,8 @@ def required_revision(connection: Connection) -> str:
     """The schema revision of a store; raises `StoreNotFoundError` if there is none."""
     found = read_revision(connection)
     if found is None:
-        raise StoreNotFoundError(
-            f"no store in {connection.target}; create one with `tooltrail init`"
-        )
+        init = "tooltrail init" if connection.is_sqlite else "tooltrail init --artifacts URL"
+        raise StoreNotFoundError(f"no store in {connection.target}; create one with `{init}`")
     return found
 
 
