@@ -110,8 +110,8 @@ class Invocation:
         self._recorder = recorder
         self._session = session
         self._begun_ns = time.monotonic_ns()
+        self._captures: dict[str, Capture] = {}
         self._captured: dict[Digest, CapturedStream] = {}
-        self._roles: set[str] = set()
         self._is_finished = False
 
     @property
@@ -122,16 +122,18 @@ class Invocation:
     def capture(self, role: str) -> Capture:
         """A writer for one stream of any length, in constant memory.
 
-        Pass the result of its `close` to `captured`.
+        Pass the result of its `close` to `captured`. The end of the call closes all captures. An
+        error gets the streams that it does not name as partial output.
 
         Raises:
+            InvocationFinishedError: the call is finished already.
             InvalidRecordError: the role cannot be a file name, or has a capture already.
         """
+        self._refuse_finished()
         check_path(f"{role}.zst")
-        if role in self._roles:
+        if role in self._captures:
             raise InvalidRecordError(f"stream {role!r} of call {self.id} has a capture already")
-        self._roles.add(role)
-        return Capture(
+        self._captures[role] = Capture(
             role,
             self.spool / f"{role}.zst",
             edge_bytes=self.policy.edge_bytes,
@@ -139,6 +141,7 @@ class Invocation:
                 self.policy.stream_bytes_of(self.tool_name), self._recorder.free_bytes
             ),
         )
+        return self._captures[role]
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
         """Register a closed capture, and return its record for the complete output."""
@@ -155,8 +158,8 @@ class Invocation:
 
         Raises:
             InvocationFinishedError: the call is finished already.
-            InvalidRecordError: the output belongs to another tool or does not fit its family, or a
-                stream has neither content nor a spool file.
+            InvalidRecordError: the output belongs to another tool or does not fit its family, a
+                stream has neither content nor a spool file, or a success lacks a captured stream.
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
@@ -179,7 +182,7 @@ class Invocation:
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and its output so far; raises like `finish`.
 
-        `reason` is one sentence. `partial_output` has the captured streams, each role once.
+        `reason` is one sentence. `partial_output` has further streams; the captured ones are added.
         """
         return self.finish(self._interrupted(reason, partial_output))
 
@@ -225,7 +228,7 @@ class Invocation:
 
         Raises the errors of `finish`.
         """
-        output = self._renamed(output)
+        output = self._with_captured(self._renamed(output))
         namer, streams, state = ArtifactNamer(), output.streams, output.final_state
         family = self._recorder.families.of_output(output, self.family)
         projection = project(output, family, self.policy, namer)
@@ -274,11 +277,28 @@ class Invocation:
             )
         return output.model_copy(update={"tool_name": self.tool_name})
 
+    def _with_captured(self, output: CompleteOutput) -> CompleteOutput:
+        """The output with all captured streams. They become partial output of an error."""
+        named = {stream.role: stream.digest for stream in output.streams}
+        records = [self.captured(one.close()) for one in list(self._captures.values())]
+        left = [one for one in records if one.produced_size and named.get(one.role) != one.digest]
+        for one in left:
+            if output.error is None or one.role in named:
+                raise InvalidRecordError(
+                    f"stream {one.role!r} of call {self.id} was captured, but the output lacks it;"
+                    " pass the result of `captured(capture.close())`"
+                )
+        partial_output = (*output.partial_output, *left)
+        return output.model_copy(update={"partial_output": partial_output}) if left else output
+
+    def _refuse_finished(self) -> None:
+        if self._is_finished:
+            raise InvocationFinishedError(f"call {self.id} is finished already")
+
     @contextmanager
     def _finishing(self) -> Generator[None]:
         """Allow one end. If the end cannot be recorded, the call may be finished again."""
-        if self._is_finished:
-            raise InvocationFinishedError(f"call {self.id} is finished already")
+        self._refuse_finished()
         self._is_finished = True
         try:
             yield

@@ -30,6 +30,7 @@ from tooltrail.records import (
     ToolCall,
     ToolDefinition,
     ToolError,
+    ainvoke,
     invoke,
 )
 from tooltrail.records.canonical_json import decode
@@ -190,6 +191,77 @@ def test_an_interrupted_call_keeps_what_it_printed(store: Store) -> None:
         ("interrupted", "interrupted")
     ]
     assert ingested_rows(store, "SELECT role, size FROM streams") == [("stdout", 4)]
+
+
+@pytest.mark.parametrize("end", ["raises", "times out", "is interrupted"])
+def test_a_failure_keeps_the_captured_streams_that_it_does_not_name(store: Store, end: str) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    data = os.urandom(2_000_000)
+
+    def raising(_: object) -> object:
+        with invocation.capture("stdout") as stdout:
+            stdout.write(data)
+            raise OSError("the pipe broke")
+
+    async def waiting(_: object) -> object:
+        with invocation.capture("stdout") as stdout:
+            stdout.write(data)
+            return await asyncio.sleep(60)
+
+    if end == "raises":
+        finished = invoke(raising, invocation.call, invocation.finish)
+    elif end == "times out":
+        made = ainvoke(waiting, invocation.call, invocation.finish, timeout_ms=50)
+        finished = asyncio.run(made)
+    else:
+        invocation.capture("stdout").write(data)
+        invocation.capture("stderr")  # without a byte, as in a program that is killed
+        message = StreamRecord.from_bytes("note", b"by hand")
+        finished = invocation.interrupt("the user left", [message])
+        assert "note" in finished.receipt.text
+    assert "full output: sha256/" in finished.receipt.text
+    rows = ingested_rows(store, "SELECT role, size FROM streams WHERE role <> 'note'")
+    assert rows == [("stdout", len(data))]
+    (stream,) = (
+        one
+        for one in store.reader.invocation(finished.invocation_id).streams
+        if one.role == "stdout"
+    )
+    with store.reader.open_stream(stream) as source:
+        assert source.read() == data
+
+
+def test_a_success_must_name_each_captured_stream(store: Store) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    capture = invocation.capture("stdout")
+    capture.write(b"forgotten")
+    invocation.capture("stderr")
+    with pytest.raises(
+        InvalidRecordError, match=r"stream 'stdout' .* was captured, but the output"
+    ):
+        invocation.finish(CompleteOutput.success("Bash", GenericOutput.of("done")))
+    with pytest.raises(InvalidRecordError, match="is closed"):
+        capture.write(b"more")
+    result = CommandOutput(
+        stdout=invocation.captured(capture.close()),
+        stderr=StreamRecord.from_bytes("stderr", b""),
+        exit_status=0,
+    )
+    invocation.finish(CompleteOutput.success("Bash", result))
+    sizes = ingested_rows(store, "SELECT role, size FROM streams ORDER BY role")
+    assert sizes == [("stderr", 0), ("stdout", 9)]
+
+
+def test_a_finished_call_has_no_further_capture(store: Store) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    open_at_end = invocation.capture("stdout")
+    open_at_end.write(b"printed")
+    invocation.interrupt("the user left")
+    with pytest.raises(InvocationFinishedError, match="is finished already"):
+        invocation.capture("stderr")
+    with pytest.raises(InvalidRecordError, match="is closed"):
+        open_at_end.write(b"too late")
+    assert ingested_rows(store, "SELECT role, size FROM streams") == [("stdout", 7)]
 
 
 def test_a_receipt_that_the_model_saw_is_kept_as_it_was(store: Store) -> None:
