@@ -206,7 +206,8 @@ def test_a_failure_keeps_the_captured_streams_that_it_does_not_name(store: Store
     async def waiting(_: object) -> object:
         with invocation.capture("stdout") as stdout:
             stdout.write(data)
-            return await asyncio.sleep(60)
+            await asyncio.sleep(60)
+            return None
 
     if end == "raises":
         finished = invoke(raising, invocation.call, invocation.finish)
