@@ -1,7 +1,7 @@
 """One running tool call: captures of its output, and its end."""
 
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -343,7 +343,7 @@ def shown_of(
 
 def _place_streams(
     streams: Sequence[StreamRecord],
-    captured: Mapping[Digest, CapturedStream],
+    captured: dict[Digest, CapturedStream],
     published: Collection[Digest],
     folder: Path,
 ) -> tuple[list[StreamFact], list[bytes], list[Path]]:
@@ -357,7 +357,7 @@ def _place_streams(
         spooled, known = None, captured.get(stream.digest)
         is_file = known is not None and known.staged is not None and stream.digest in published
         if is_file or stream.content is None or stream.size > INLINE_BYTES:
-            path = _spooled_file(folder, stream, known)
+            path = _spooled_file(folder, stream, captured)
             files.append(path)
             spooled = str(path.relative_to(folder.parent))
         else:
@@ -374,10 +374,13 @@ def _check_digest(stream: StreamRecord) -> None:
         )
 
 
-def _spooled_file(folder: Path, stream: StreamRecord, captured: CapturedStream | None) -> Path:
-    """The spool file of a stream; writes the file if the content is in memory."""
-    if captured is not None and captured.staged is not None:
-        return captured.staged
+def _spooled_file(
+    folder: Path, stream: StreamRecord, captured: dict[Digest, CapturedStream]
+) -> Path:
+    """The spool file of a stream. If the content is in memory, the first call writes the file."""
+    known = captured.get(stream.digest)
+    if known is not None and known.staged is not None:
+        return known.staged
     if stream.content is None:
         raise InvalidRecordError(
             f"stream {stream.role!r} has no content and was not captured by this call"
@@ -390,4 +393,5 @@ def _spooled_file(folder: Path, stream: StreamRecord, captured: CapturedStream |
     if written.staged is None or written.record.digest != stream.digest:
         reason = written.record.loss_reason or "it was cut"
         raise UnavailableError(f"stream {stream.role!r} cannot be kept in {folder}: {reason}")
+    captured[stream.digest] = written
     return written.staged

@@ -17,6 +17,7 @@ from tests.support.waiting import until
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.environment import environment_json, git_commit
 from tooltrail.journal.invocation import Finished
+from tooltrail.journal.log import Acknowledge
 from tooltrail.journal.session import Session
 from tooltrail.records import (
     CompleteOutput,
@@ -30,6 +31,7 @@ from tooltrail.records import (
     ToolCall,
     ToolDefinition,
     ToolError,
+    UnavailableError,
     ainvoke,
     invoke,
 )
@@ -251,6 +253,34 @@ def test_a_success_must_name_each_captured_stream(store: Store) -> None:
     invocation.finish(CompleteOutput.success("Bash", result))
     sizes = ingested_rows(store, "SELECT role, size FROM streams ORDER BY role")
     assert sizes == [("stderr", 0), ("stdout", 9)]
+
+
+@pytest.mark.parametrize("size", [100, 3_000_000])
+def test_a_captured_stream_cannot_have_other_content(store: Store, size: int) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    printed = os.urandom(size)
+    invocation.capture("stdout").write(printed)
+    with pytest.raises(InvalidRecordError, match=r"stream 'stdout' .* was captured"):
+        invocation.finish(made(os.urandom(3_000_000)))
+    invocation.finish(made(printed))  # the same bytes may come from memory
+    assert ingested_rows(store, "SELECT size FROM streams WHERE role = 'stdout'") == [(size,)]
+
+
+def test_a_long_stream_in_memory_can_be_recorded_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    output = made(os.urandom(3_000_000))
+
+    def refuse(_: object) -> Acknowledge:
+        raise UnavailableError("the disk of the journal is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store.recorder, "append", refuse)
+        with pytest.raises(UnavailableError, match="disk of the journal"):
+            invocation.finish(output)
+    assert invocation.finish(output).state == "success"
+    assert ingested_rows(store, "SELECT size FROM artifacts") == [(3_000_000,)]
 
 
 def test_a_finished_call_has_no_further_capture(store: Store) -> None:
