@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -39,6 +40,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.errors import check_type
 from tooltrail.records.facts import (
     ArtifactFact,
     CallEnded,
@@ -130,6 +132,7 @@ class Invocation:
             InvalidRecordError: the role cannot be a file name, or has a capture already.
         """
         self._refuse_finished()
+        check_type("role", role, str)
         check_path(f"{role}.zst")
         if role in self._captures:
             raise InvalidRecordError(f"stream {role!r} of call {self.id} has a capture already")
@@ -145,6 +148,7 @@ class Invocation:
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
         """Register a closed capture, and return its record for the complete output."""
+        check_type("stream", stream, CapturedStream)
         self._captured[stream.record.digest] = stream
         return stream.record
 
@@ -228,6 +232,8 @@ class Invocation:
 
         Raises the errors of `finish`.
         """
+        check_type("output", output, CompleteOutput)
+        check_type("seen", seen, str, NoneType)
         output = self._with_captured(self._renamed(output))
         namer, streams, state = ArtifactNamer(), output.streams, output.final_state
         family = self._recorder.families.of_output(output, self.family)

@@ -19,6 +19,7 @@ from tooltrail.records import (
     TextBlock,
     result_status,
 )
+from tooltrail.records.errors import check_type
 from tooltrail.wire import (
     DEFAULT_EXPORT_POLICY,
     ChangeKind,
@@ -54,9 +55,12 @@ def tool_results_message(
 
     Raises:
         NotFoundError: there is no such format.
+        InvalidRecordError: one of `finished` is not a `Finished`.
         ExportRefusedError: the policy is strict, and a result cannot be written without changes.
     """
     known, ended = wire_format(format_name), list(finished)
+    for one in ended:
+        check_type("a finished call", one, Finished)
     asked = Message(role="assistant", blocks=tuple(_asked(one) for one in ended))
     results = Message(role="tool", blocks=tuple(result_block(one) for one in ended))
     lax = replace(policy, strict=False, identifiers="keep")

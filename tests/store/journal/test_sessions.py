@@ -3,14 +3,16 @@
 import asyncio
 import os
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 from tests.support.agents.recorded import beginning, ending, version
-from tests.support.ended import made, shell_call
+from tests.support.ended import BASH, made, shell_call
 from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
@@ -39,7 +41,7 @@ from tooltrail.records.canonical_json import decode
 from tooltrail.records.families.command import CommandOutput
 from tooltrail.records.families.web import WebSearchHit, WebSearchOutput
 from tooltrail.records.policy import ToolPolicy
-from tooltrail.store import InvocationFilter, Store
+from tooltrail.store import InvocationFilter, Store, open_store, tool_results_message
 
 DAY = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
 
@@ -368,6 +370,74 @@ def test_an_unknown_family_is_refused_before_anything_is_recorded(store: Store) 
     with pytest.raises(NotFoundError):
         session.start(shell_call(), family="no such family")
     assert ingested_rows(store, "SELECT count(*) FROM invocations") == [(0,)]
+
+
+WRONG: list[tuple[str, str, Callable[[Session, Any], object]]] = [
+    ("call", "ToolCall", lambda session, wrong: session.start(wrong)),
+    ("policy", "Policy", lambda session, wrong: session.start(shell_call(), policy=wrong)),
+    ("output", "CompleteOutput", lambda session, wrong: session.start(shell_call()).finish(wrong)),
+    ("seen", "str", lambda session, wrong: session.start(shell_call()).finish(made(), seen=wrong)),
+    ("role", "str", lambda session, wrong: session.start(shell_call()).capture(wrong)),
+    ("stream", "CapturedStream", lambda session, wrong: session.start(BASH).captured(wrong)),
+    ("a call", "EndedCall", lambda session, wrong: session.record(wrong)),
+    ("calls", "Iterable", lambda session, wrong: list(session.record_many(wrong))),
+    ("call", "ToolCall", lambda _, wrong: EndedCall(wrong, made())),
+    ("output", "CompleteOutput", lambda _, wrong: EndedCall(BASH, wrong)),
+    ("policy", "Policy", lambda _, wrong: EndedCall(BASH, made(), policy=wrong)),
+    ("started_at", "datetime", lambda _, wrong: EndedCall(BASH, made(), started_at=wrong)),
+    ("finished_at", "datetime", lambda _, wrong: EndedCall(BASH, made(), finished_at=wrong)),
+    ("seen", "str", lambda session, wrong: session.record(EndedCall(BASH, made(), seen=wrong))),
+    (
+        "a key or name",
+        "str",
+        lambda session, wrong: session.record(EndedCall(BASH, made(), idempotency_key=wrong)),
+    ),
+    ("message", "Message", lambda session, wrong: session.message(wrong)),
+    ("messages", "Iterable", lambda session, wrong: session.messages(wrong)),
+    (
+        "payload",
+        "bytes",
+        lambda session, wrong: session.message(Message.of("user", "hi"), payload=wrong),
+    ),
+    ("tools", "Iterable", lambda session, wrong: session.offer_tools(wrong)),
+    ("a tool", "ToolDefinition", lambda session, wrong: session.offer_tools([wrong])),
+    ("started", "LegStarted", lambda session, wrong: session.record_leg(wrong, version())),
+    ("ended", "LegEnded", lambda session, wrong: session.record_outcome(wrong)),
+    ("a key or name", "str", lambda session, wrong: Session.join(session.recorder, wrong)),
+    (
+        "a key or name",
+        "str",
+        lambda session, wrong: Session.open(session.recorder, idempotency_key=wrong),
+    ),
+    (
+        "environment",
+        "Mapping",
+        lambda session, wrong: Session.open(session.recorder, environment=wrong),
+    ),
+    ("a finished call", "Finished", lambda _, wrong: tool_results_message("openai", [wrong])),
+    ("call", "ToolCall", lambda _, wrong: invoke(str, wrong, str)),
+    ("call", "ToolCall", lambda _, wrong: asyncio.run(ainvoke(str, wrong, str))),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "use"), WRONG)
+def test_an_argument_of_a_wrong_type_is_an_invalid_record_that_names_it(
+    store: Store, name: str, kind: str, use: Callable[[Session, Any], object]
+) -> None:
+    session = Session.open(store.recorder)
+    with pytest.raises(InvalidRecordError, match=f"^{name} must be of type {kind}, not int$"):
+        use(session, 5)
+    session.close()  # the session still takes records
+
+
+def test_a_wrong_type_of_a_list_or_of_a_store_is_an_invalid_record_too(
+    store: Store, tmp_path: Path
+) -> None:
+    session, wrong = Session.open(store.recorder), cast("Any", "hi")
+    with pytest.raises(InvalidRecordError, match="message must be of type Message, not str"):
+        session.messages(wrong)
+    with pytest.raises(InvalidRecordError, match="policy must be of type Policy, not str"):
+        open_store(tmp_path / "other.db", policy=wrong).open_session()
 
 
 def test_an_unknown_option_of_a_session_is_named(store: Store) -> None:
