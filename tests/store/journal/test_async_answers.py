@@ -114,7 +114,7 @@ def test_what_is_no_stream_is_refused_at_once(store: Store, chunks: Any) -> None
     with (
         store.open_session() as session,
         pytest.raises(
-            InvalidRecordError, match="^chunks must be of type Iterable or AsyncIterable"
+            InvalidRecordError, match=r"^chunks must be of type Iterable or AsyncIterable"
         ),
     ):
         record_stream(session, "openai", chunks)
