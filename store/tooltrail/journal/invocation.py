@@ -254,7 +254,7 @@ class Invocation:
         )
         ours, others = tuple(facts[: len(streams)]), tuple(facts[len(streams) :])
         document, canonical = output.to_json(), projection.canonical.to_json()
-        known = None if output.result is None else output.result.facts()
+        known = {} if output.result is None else output.result.facts()._asdict()
         fact = CallEnded(
             session=self._session,
             id=self.id,
@@ -265,9 +265,7 @@ class Invocation:
             shown=shown_of(projection, digest_of(canonical), receipt, others),
             duration_ms=duration_ms,
             error_kind=None if output.error is None else output.error.kind,
-            exit_status=None if known is None else known.exit_status,
-            signal=None if known is None else known.signal,
-            timed_out=None if known is None else known.timed_out,
+            **known,
         )
         bodies = [document, canonical, receipt.to_bytes(), *bodies]
         finished = Finished(self.id, self.call, state, projection.canonical, receipt, "process")
@@ -285,6 +283,8 @@ class Invocation:
 
     def _with_captured(self, output: CompleteOutput) -> CompleteOutput:
         """The output with all captured streams. They become partial output of an error."""
+        if not self._captures:
+            return output
         named = {stream.role: stream.digest for stream in output.streams}
         records = [self.captured(one.close()) for one in list(self._captures.values())]
         left = [one for one in records if one.produced_size and named.get(one.role) != one.digest]

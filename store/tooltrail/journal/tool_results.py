@@ -59,8 +59,6 @@ def tool_results_message(
         ExportRefusedError: the policy is strict, and a result cannot be written without changes.
     """
     known, ended = wire_format(format_name), list(finished)
-    for one in ended:
-        check_type("a finished call", one, Finished)
     asked = Message(role="assistant", blocks=tuple(_asked(one) for one in ended))
     results = Message(role="tool", blocks=tuple(result_block(one) for one in ended))
     lax = replace(policy, strict=False, identifiers="keep")
@@ -85,6 +83,7 @@ def _refuse_changes(report: ExportReport) -> None:
 
 
 def _asked(finished: Finished) -> CallBlock:
+    check_type("a finished call", finished, Finished)
     call = finished.call
     if call.kind == "function":
         # The answer has the arguments and all other members of the call.
