@@ -124,8 +124,9 @@ class Invocation:
     def capture(self, role: str) -> Capture:
         """A writer for one stream of any length, in constant memory.
 
-        Pass the result of its `close` to `captured`. The end of the call closes all captures. An
-        error gets the streams that it does not name as partial output.
+        Pass the result of its `close` to `captured`. The end of the call closes all captures. A
+        stream that the output does not name is recorded too: a failure has it as partial output,
+        a success beside its result.
 
         Raises:
             InvocationFinishedError: the call is finished already.
@@ -162,8 +163,8 @@ class Invocation:
 
         Raises:
             InvocationFinishedError: the call is finished already.
-            InvalidRecordError: the output belongs to another tool or does not fit its family, a
-                stream has neither content nor a spool file, or a success lacks a captured stream.
+            InvalidRecordError: the output belongs to another tool or does not fit its family, or a
+                stream has neither content nor a spool file, or not the content of its capture.
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
@@ -234,8 +235,13 @@ class Invocation:
         """
         check_type("output", output, CompleteOutput)
         check_type("seen", seen, str, NoneType)
-        output = self._with_captured(self._renamed(output))
-        namer, streams, state = ArtifactNamer(), output.streams, output.final_state
+        output = self._renamed(output)
+        unnamed = self._unnamed_streams(output)
+        streams = (*output.streams, *unnamed)
+        if unnamed and output.error is not None:
+            partial_output = (*output.partial_output, *unnamed)
+            output = output.model_copy(update={"partial_output": partial_output})
+        namer, state = ArtifactNamer(), output.final_state
         family = self._recorder.families.of_output(output, self.family)
         projection = project(output, family, self.policy, namer)
         receipt = (
@@ -281,21 +287,20 @@ class Invocation:
             )
         return output.model_copy(update={"tool_name": self.tool_name})
 
-    def _with_captured(self, output: CompleteOutput) -> CompleteOutput:
-        """The output with all captured streams. They become partial output of an error."""
+    def _unnamed_streams(self, output: CompleteOutput) -> tuple[StreamRecord, ...]:
+        """Close all captures, and return the streams with bytes that the output does not name."""
         if not self._captures:
-            return output
+            return ()
         named = {stream.role: stream.digest for stream in output.streams}
         records = [self.captured(one.close()) for one in list(self._captures.values())]
         left = [one for one in records if one.produced_size and named.get(one.role) != one.digest]
         for one in left:
-            if output.error is None or one.role in named:
+            if one.role in named:
                 raise InvalidRecordError(
-                    f"stream {one.role!r} of call {self.id} was captured, but the output lacks it;"
-                    " pass the result of `captured(capture.close())`"
+                    f"stream {one.role!r} of call {self.id} was captured, but the output has other"
+                    " content for it; pass the result of `captured(capture.close())`"
                 )
-        partial_output = (*output.partial_output, *left)
-        return output.model_copy(update={"partial_output": partial_output}) if left else output
+        return tuple(left)
 
     def _refuse_finished(self) -> None:
         if self._is_finished:

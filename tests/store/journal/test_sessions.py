@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 from tests.support.agents.recorded import beginning, ending, version
 from tests.support.ended import BASH, made, shell_call
+from tests.support.evidence import check_evidence
 from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
@@ -234,27 +235,31 @@ def test_a_failure_keeps_the_captured_streams_that_it_does_not_name(store: Store
     )
     with store.reader.open_stream(stream) as source:
         assert source.read() == data
+    check_evidence(store)
 
 
-def test_a_success_must_name_each_captured_stream(store: Store) -> None:
+@pytest.mark.parametrize("size", [9, 2_000_000])
+def test_a_success_keeps_the_captured_streams_that_it_does_not_name(
+    store: Store, size: int
+) -> None:
     invocation = Session.open(store.recorder).start(shell_call())
-    capture = invocation.capture("stdout")
-    capture.write(b"forgotten")
+    data = os.urandom(size)
     invocation.capture("stderr")
-    with pytest.raises(
-        InvalidRecordError, match=r"stream 'stdout' .* was captured, but the output"
-    ):
-        invocation.finish(CompleteOutput.success("Bash", GenericOutput.of("done")))
-    with pytest.raises(InvalidRecordError, match="is closed"):
-        capture.write(b"more")
-    result = CommandOutput(
-        stdout=invocation.captured(capture.close()),
-        stderr=StreamRecord.from_bytes("stderr", b""),
-        exit_status=0,
-    )
-    invocation.finish(CompleteOutput.success("Bash", result))
-    sizes = ingested_rows(store, "SELECT role, size FROM streams ORDER BY role")
-    assert sizes == [("stderr", 0), ("stdout", 9)]
+
+    def forgetful(_: object) -> str:
+        invocation.capture("stdout").write(data)
+        return "done"
+
+    finished = invoke(forgetful, invocation.call, invocation.finish)
+    assert (finished.state, finished.receipt.text) == ("success", "done\n")
+    detail = store.reader.invocation(finished.invocation_id)
+    assert detail.receipt is not None
+    assert detail.receipt.text == "done\n"
+    stream = detail.streams[-1]
+    with store.reader.open_stream(stream) as source:
+        assert (stream.role, source.read()) == ("stdout", data)
+    until(lambda: not invocation.spool.exists())
+    check_evidence(store)
 
 
 @pytest.mark.parametrize("size", [100, 3_000_000])
