@@ -8,6 +8,7 @@ and the capture only counts further bytes.
 """
 
 import contextlib
+import os
 import threading
 from collections.abc import Generator, Iterable
 from pathlib import Path
@@ -55,6 +56,9 @@ class Capture:
 
     Memory is about 12 MiB or ten frames, plus `edge_bytes` and `INLINE_BYTES` once or twice, for
     streams of any size. Safe for threads; their chunks are captured in some order.
+
+    A capture belongs to the process that made it. In a forked child, every method raises
+    `InvalidRecordError`, and the end of a `with` block leaves the capture to the parent.
     """
 
     def __init__(
@@ -96,6 +100,7 @@ class Capture:
         self._spool = SpoolFile(spool_path, limits)
         self._most = limits.stream_bytes
         self._outcome: CapturedStream | None = None
+        self._process = os.getpid()
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -107,17 +112,19 @@ class Capture:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        if self._process == os.getpid():
+            self.close()
 
     def write(self, chunk: bytes | bytearray | memoryview) -> None:
         """Capture the next bytes, of items of any type; the caller may reuse `chunk` afterwards.
 
         Raises:
-            InvalidRecordError: the capture is closed.
+            InvalidRecordError: the capture is closed, or was made by the parent of this process.
         """
         size = memoryview(chunk).nbytes
         is_counted = False
         try:
+            self._refuse_child()
             with self._lock:
                 self._refuse_closed()
                 self._abandon_if_interrupted()
@@ -136,6 +143,7 @@ class Capture:
 
         A thread does this once a second anyway. Call `flush` if a reader waits for the bytes.
         """
+        self._refuse_child()
         with self._lock, self._noting_interruption():
             if self._outcome is None:
                 self._abandon_if_interrupted()
@@ -143,6 +151,7 @@ class Capture:
 
     def close(self) -> CapturedStream:
         """End the stream and return its outcome; later calls return the same outcome."""
+        self._refuse_child()
         with self._lock, self._noting_interruption():
             if self._outcome is None:
                 self._abandon_if_interrupted()
@@ -164,6 +173,17 @@ class Capture:
             staged.unlink(missing_ok=True)
         except OSError as error:
             raise UnavailableError(f"cannot delete {staged}: {error.strerror}") from error
+
+    def _refuse_child(self) -> None:
+        """Raise in a forked child: both processes would write at one offset of the file.
+
+        A capture that was closed before the fork has its outcome, and the child may use that.
+        """
+        if self._process != os.getpid() and self._outcome is None:
+            raise InvalidRecordError(
+                f"the capture of {self._role} belongs to process {self._process}; a forked child"
+                " needs a capture of its own"
+            )
 
     def _refuse_closed(self) -> None:
         if self._outcome is not None:

@@ -32,6 +32,7 @@ from tooltrail.records import (
     Origin,
     ToolCall,
 )
+from tooltrail.records.errors import check_type
 from tooltrail.records.facts import AnswerStarted
 from tooltrail.wire import (
     Chunk,
@@ -119,6 +120,7 @@ class RecordedStream(Generic[ChunkT]):
         *,
         provider: str | None = None,
     ) -> None:
+        check_type("chunks", chunks, Iterable, AsyncIterable)
         self._session = session
         self._chunks = chunks
         self._ahead: Iterator[ChunkT] | None = None
@@ -261,7 +263,7 @@ def record_stream(
 
     `chunks` is the stream: pieces of the body, cut anywhere, or the events of an official client,
     synchronous or asynchronous. For the other arguments see `record_response`. Raises
-    `NotFoundError` if there is no such format.
+    `NotFoundError` if there is no such format, and `InvalidRecordError` if `chunks` is no stream.
     """
     return RecordedStream(session, format_name, chunks, provider=provider)
 

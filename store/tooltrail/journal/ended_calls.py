@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import NoneType
 from typing import Final
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.log import Entry
 from tooltrail.journal.recorder import Recorder
 from tooltrail.records import CompleteOutput, Family, InvalidRecordError, Policy, ToolCall
+from tooltrail.records.errors import check_type
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_AHEAD: Final = timedelta(days=1)
@@ -19,6 +21,8 @@ _MOST_AHEAD: Final = timedelta(days=1)
 @dataclass(frozen=True, slots=True)
 class EndedCall:
     """A call that ended before it is recorded, with its output.
+
+    Raises `InvalidRecordError` if a value has a wrong type.
 
     Attributes:
         call: the call that the model asked for.
@@ -39,6 +43,13 @@ class EndedCall:
     finished_at: datetime | None = None
     idempotency_key: str | None = None
     seen: str | None = None
+
+    def __post_init__(self) -> None:
+        check_type("call", self.call, ToolCall)
+        check_type("output", self.output, CompleteOutput)
+        check_type("policy", self.policy, Policy, NoneType)
+        check_type("started_at", self.started_at, datetime, NoneType)
+        check_type("finished_at", self.finished_at, datetime, NoneType)
 
 
 def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Policy) -> Family:

@@ -1,12 +1,13 @@
 """One running tool call: captures of its output, and its end."""
 
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -39,6 +40,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.errors import check_type
 from tooltrail.records.facts import (
     ArtifactFact,
     CallEnded,
@@ -110,8 +112,8 @@ class Invocation:
         self._recorder = recorder
         self._session = session
         self._begun_ns = time.monotonic_ns()
+        self._captures: dict[str, Capture] = {}
         self._captured: dict[Digest, CapturedStream] = {}
-        self._roles: set[str] = set()
         self._is_finished = False
 
     @property
@@ -122,16 +124,20 @@ class Invocation:
     def capture(self, role: str) -> Capture:
         """A writer for one stream of any length, in constant memory.
 
-        Pass the result of its `close` to `captured`.
+        Pass the result of its `close` to `captured`. The end of the call closes all captures. A
+        stream that the output does not name is recorded too: a failure has it as partial output,
+        a success beside its result.
 
         Raises:
+            InvocationFinishedError: the call is finished already.
             InvalidRecordError: the role cannot be a file name, or has a capture already.
         """
+        self._refuse_finished()
+        check_type("role", role, str)
         check_path(f"{role}.zst")
-        if role in self._roles:
+        if role in self._captures:
             raise InvalidRecordError(f"stream {role!r} of call {self.id} has a capture already")
-        self._roles.add(role)
-        return Capture(
+        self._captures[role] = Capture(
             role,
             self.spool / f"{role}.zst",
             edge_bytes=self.policy.edge_bytes,
@@ -139,9 +145,11 @@ class Invocation:
                 self.policy.stream_bytes_of(self.tool_name), self._recorder.free_bytes
             ),
         )
+        return self._captures[role]
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
         """Register a closed capture, and return its record for the complete output."""
+        check_type("stream", stream, CapturedStream)
         self._captured[stream.record.digest] = stream
         return stream.record
 
@@ -156,7 +164,7 @@ class Invocation:
         Raises:
             InvocationFinishedError: the call is finished already.
             InvalidRecordError: the output belongs to another tool or does not fit its family, or a
-                stream has neither content nor a spool file.
+                stream has neither content nor a spool file, or not the content of its capture.
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
@@ -179,7 +187,7 @@ class Invocation:
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and its output so far; raises like `finish`.
 
-        `reason` is one sentence. `partial_output` has the captured streams, each role once.
+        `reason` is one sentence. `partial_output` has further streams; the captured ones are added.
         """
         return self.finish(self._interrupted(reason, partial_output))
 
@@ -225,8 +233,15 @@ class Invocation:
 
         Raises the errors of `finish`.
         """
+        check_type("output", output, CompleteOutput)
+        check_type("seen", seen, str, NoneType)
         output = self._renamed(output)
-        namer, streams, state = ArtifactNamer(), output.streams, output.final_state
+        unnamed = self._unnamed_streams(output)
+        streams = (*output.streams, *unnamed)
+        if unnamed and output.error is not None:
+            partial_output = (*output.partial_output, *unnamed)
+            output = output.model_copy(update={"partial_output": partial_output})
+        namer, state = ArtifactNamer(), output.final_state
         family = self._recorder.families.of_output(output, self.family)
         projection = project(output, family, self.policy, namer)
         receipt = (
@@ -245,7 +260,7 @@ class Invocation:
         )
         ours, others = tuple(facts[: len(streams)]), tuple(facts[len(streams) :])
         document, canonical = output.to_json(), projection.canonical.to_json()
-        known = None if output.result is None else output.result.facts()
+        known = {} if output.result is None else output.result.facts()._asdict()
         fact = CallEnded(
             session=self._session,
             id=self.id,
@@ -256,9 +271,7 @@ class Invocation:
             shown=shown_of(projection, digest_of(canonical), receipt, others),
             duration_ms=duration_ms,
             error_kind=None if output.error is None else output.error.kind,
-            exit_status=None if known is None else known.exit_status,
-            signal=None if known is None else known.signal,
-            timed_out=None if known is None else known.timed_out,
+            **known,
         )
         bodies = [document, canonical, receipt.to_bytes(), *bodies]
         finished = Finished(self.id, self.call, state, projection.canonical, receipt, "process")
@@ -274,11 +287,29 @@ class Invocation:
             )
         return output.model_copy(update={"tool_name": self.tool_name})
 
+    def _unnamed_streams(self, output: CompleteOutput) -> tuple[StreamRecord, ...]:
+        """Close all captures, and return the streams with bytes that the output does not name."""
+        if not self._captures:
+            return ()
+        named = {stream.role: stream.digest for stream in output.streams}
+        records = [self.captured(one.close()) for one in list(self._captures.values())]
+        left = [one for one in records if one.produced_size and named.get(one.role) != one.digest]
+        for one in left:
+            if one.role in named:
+                raise InvalidRecordError(
+                    f"stream {one.role!r} of call {self.id} was captured, but the output has other"
+                    " content for it; pass the result of `captured(capture.close())`"
+                )
+        return tuple(left)
+
+    def _refuse_finished(self) -> None:
+        if self._is_finished:
+            raise InvocationFinishedError(f"call {self.id} is finished already")
+
     @contextmanager
     def _finishing(self) -> Generator[None]:
         """Allow one end. If the end cannot be recorded, the call may be finished again."""
-        if self._is_finished:
-            raise InvocationFinishedError(f"call {self.id} is finished already")
+        self._refuse_finished()
         self._is_finished = True
         try:
             yield
@@ -323,7 +354,7 @@ def shown_of(
 
 def _place_streams(
     streams: Sequence[StreamRecord],
-    captured: Mapping[Digest, CapturedStream],
+    captured: dict[Digest, CapturedStream],
     published: Collection[Digest],
     folder: Path,
 ) -> tuple[list[StreamFact], list[bytes], list[Path]]:
@@ -337,7 +368,7 @@ def _place_streams(
         spooled, known = None, captured.get(stream.digest)
         is_file = known is not None and known.staged is not None and stream.digest in published
         if is_file or stream.content is None or stream.size > INLINE_BYTES:
-            path = _spooled_file(folder, stream, known)
+            path = _spooled_file(folder, stream, captured)
             files.append(path)
             spooled = str(path.relative_to(folder.parent))
         else:
@@ -354,10 +385,13 @@ def _check_digest(stream: StreamRecord) -> None:
         )
 
 
-def _spooled_file(folder: Path, stream: StreamRecord, captured: CapturedStream | None) -> Path:
-    """The spool file of a stream; writes the file if the content is in memory."""
-    if captured is not None and captured.staged is not None:
-        return captured.staged
+def _spooled_file(
+    folder: Path, stream: StreamRecord, captured: dict[Digest, CapturedStream]
+) -> Path:
+    """The spool file of a stream. If the content is in memory, the first call writes the file."""
+    known = captured.get(stream.digest)
+    if known is not None and known.staged is not None:
+        return known.staged
     if stream.content is None:
         raise InvalidRecordError(
             f"stream {stream.role!r} has no content and was not captured by this call"
@@ -370,4 +404,5 @@ def _spooled_file(folder: Path, stream: StreamRecord, captured: CapturedStream |
     if written.staged is None or written.record.digest != stream.digest:
         reason = written.record.loss_reason or "it was cut"
         raise UnavailableError(f"stream {stream.role!r} cannot be kept in {folder}: {reason}")
+    captured[stream.digest] = written
     return written.staged

@@ -9,7 +9,7 @@ from tooltrail.journal.log import Acknowledge, Entry, JournalLog, Position, sync
 from tooltrail.journal.owners import Owner
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.journal.tasks import AppendingThread
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import UnavailableError, check_type
 
 if TYPE_CHECKING:
     from tooltrail.records import FamilyRegistry, Policy
@@ -64,6 +64,9 @@ class Recorder:
 
         The arguments are the attributes; `ingestion` is needed to acknowledge as `store`.
         """
+        from tooltrail.records import Policy  # noqa: PLC0415  the caller has imported it
+
+        check_type("policy", policy, Policy)
         self.spool = spool
         self.log = JournalLog(spool / JOURNAL_FOLDER)
         self.owner = Owner(spool)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from types import NoneType
 from typing import Any, Final, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
@@ -29,6 +30,7 @@ from tooltrail.records import (
     leg_fact_json,
 )
 from tooltrail.records.digests import digest_of
+from tooltrail.records.errors import check_type
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
@@ -251,6 +253,7 @@ class Session:
 
         Returns the id of the offer.
         """
+        check_type("tools", tools, Iterable)
         offered = tuple(tools)
         offer_id = self._append(self._offered(offered))
         self.servers = _servers_of(offered)
@@ -258,6 +261,7 @@ class Session:
 
     async def aoffer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
         """Like `offer_tools`, without blocking the event loop."""
+        check_type("tools", tools, Iterable)
         offered = tuple(tools)
         offer_id = await self._append_async(partial(self._offered, offered))
         self.servers = _servers_of(offered)
@@ -324,7 +328,9 @@ class Session:
         if name is not None and key is not None:
             raise InvalidRecordError("a session takes a name or an idempotency key, not both")
         session_id = id_of("session", key) if name is None else keyed_id("name", name)
-        environment = environment_json(given.pop("environment", {}))
+        more = given.pop("environment", {})
+        check_type("environment", more, Mapping)
+        environment = environment_json(more)
         at, digest = given.pop("at", None) or now(), digest_of(environment)
         fact = SessionOpened(session=session_id, at=at, environment=digest, **given)
         return [Entry(fact, [environment])], cls(recorder, session_id, is_own=True)
@@ -335,6 +341,8 @@ class Session:
     def _started(
         self, call: ToolCall, family: str | None, policy: Policy | None
     ) -> tuple[list[Entry], Invocation]:
+        check_type("call", call, ToolCall)
+        check_type("policy", policy, Policy, NoneType)
         budgets = policy or self.recorder.policy
         chosen = family_of(self.recorder, call, family, budgets)
         invocation = Invocation(
@@ -358,17 +366,22 @@ class Session:
         return [message_entry(self.id, message_id, message, payload=payload, at=at)], message_id
 
     def _messages(self, messages: Sequence[Message]) -> tuple[list[Entry], list[UUID]]:
+        check_type("messages", messages, Iterable)
         ids = [new_id() for _ in messages]
         made = zip(ids, messages, strict=True)
         return [message_entry(self.id, *one) for one in made], ids
 
     def _offered(self, tools: Sequence[ToolDefinition]) -> tuple[list[Entry], UUID]:
+        for tool in tools:
+            check_type("a tool", tool, ToolDefinition)
         definitions, offer_id = [tool.to_json() for tool in tools], new_id()
         digests = tuple(map(digest_of, definitions))
         fact = ToolsOffered(session=self.id, id=offer_id, at=now(), tools=digests)
         return [Entry(fact, definitions)], offer_id
 
     def _leg(self, started: LegStarted, agent: AgentVersion) -> tuple[list[Entry], UUID]:
+        check_type("started", started, LegStarted)
+        check_type("agent", agent, AgentVersion)
         if agent.digest != started.agent_digest:
             raise InvalidRecordError("the leg is of another version of the agent")
         document, described = leg_fact_json(started).encode(), agent.document.encode()
@@ -383,6 +396,7 @@ class Session:
         return [Entry(fact, [document, described])], fact.id
 
     def _outcome(self, ended: LegEnded) -> tuple[list[Entry], UUID]:
+        check_type("ended", ended, LegEnded)
         document = leg_fact_json(ended).encode()
         fact = AgentOutcome(session=self.id, id=new_id(), at=now(), document=digest_of(document))
         return [Entry(fact, [document])], fact.id
@@ -418,6 +432,8 @@ def message_entry(
     at: datetime | None = None,
 ) -> Entry:
     """The fact that a message was added to a session; see `Session.message`."""
+    check_type("message", message, Message)
+    check_type("payload", payload, bytes, NoneType)
     text, document = message.text.encode("utf-8", "surrogatepass"), message.to_json()
     fact = MessageAdded(
         session=session,
@@ -437,9 +453,11 @@ def _servers_of(tools: Iterable[ToolDefinition]) -> frozenset[str]:
 
 
 def _batches(calls: Iterable[EndedCall]) -> Iterator[list[EndedCall]]:
+    check_type("calls", calls, Iterable)
     batch, size = list[EndedCall](), 0
     try:
         for call in calls:
+            check_type("a call", call, EndedCall)
             batch.append(call)
             size += sum(stream.size for stream in call.output.streams)
             if len(batch) == _MOST_TOGETHER or size >= _MOST_BYTES_TOGETHER:

@@ -19,6 +19,7 @@ from tooltrail.records import (
     TextBlock,
     result_status,
 )
+from tooltrail.records.errors import check_type
 from tooltrail.wire import (
     DEFAULT_EXPORT_POLICY,
     ChangeKind,
@@ -54,6 +55,7 @@ def tool_results_message(
 
     Raises:
         NotFoundError: there is no such format.
+        InvalidRecordError: one of `finished` is not a `Finished`.
         ExportRefusedError: the policy is strict, and a result cannot be written without changes.
     """
     known, ended = wire_format(format_name), list(finished)
@@ -81,6 +83,7 @@ def _refuse_changes(report: ExportReport) -> None:
 
 
 def _asked(finished: Finished) -> CallBlock:
+    check_type("a finished call", finished, Finished)
     call = finished.call
     if call.kind == "function":
         # The answer has the arguments and all other members of the call.

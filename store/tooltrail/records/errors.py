@@ -23,6 +23,7 @@ Messages are lower-case sentences that name the object. They never hold a passwo
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from types import NoneType
 
 _NAMED = 4
 """Most differences that one message lists."""
@@ -137,6 +138,13 @@ class AccessRefusedError(UnavailableError):
 
 class DiskFullError(UnavailableError):
     """The disk of the database has no room for a record."""
+
+
+def check_type(name: str, value: object, *kinds: type) -> None:
+    """Raise `InvalidRecordError` if an argument, such as `call`, has none of the types."""
+    if not isinstance(value, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds if kind is not NoneType)
+        raise InvalidRecordError(f"{name} must be of type {wanted}, not {type(value).__name__}")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from uuid import UUID
 
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, check_type
 
 SHORT_ID_DIGITS = 8
 """Digits of a shortened id. They are 32 random bits: among ten thousand records two clash in 1 of
@@ -70,8 +70,9 @@ def keyed_id(kind: str, key: str) -> UUID:
         key: any text of 1 to `MAX_KEY_CHARS` characters.
 
     Raises:
-        InvalidRecordError: the key has another length.
+        InvalidRecordError: the key is no text, or has another length.
     """
+    check_type("a key or name", key, str)
     if not 0 < len(key) <= MAX_KEY_CHARS:
         what = "the name of a session" if kind == "name" else "a key"
         raise InvalidRecordError(

@@ -21,7 +21,7 @@ from tooltrail.records._argument_problems import SchemaProblem
 from tooltrail.records._error_text import type_name
 from tooltrail.records._exception_details import control_flow_in, worded
 from tooltrail.records.envelope import CompleteOutput, FamilyOutput
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, check_type
 from tooltrail.records.failures import (
     error_of_exception,
     error_of_invalid_arguments,
@@ -68,7 +68,11 @@ def invoke(
         parse: makes the handler's argument from the JSON value, for example
             `Arguments.model_validate`. If it raises `ValueError`, `TypeError`, `LookupError` or a
             JSON Schema error, the arguments are invalid. Without it they must be an object.
+
+    Raises:
+        InvalidRecordError: `call` is not a `ToolCall`. Nothing is recorded.
     """
+    check_type("call", call, ToolCall)
     try:
         output = _output_of(_run(handler, call, parse), call)
     except BaseException as error:  # noqa: BLE001  what must not be swallowed is raised again
@@ -95,8 +99,10 @@ async def ainvoke(
     when it is stopped, that value counts.
 
     Raises:
-        ValueError: `timeout_ms` is below 1 or above a year. Nothing is recorded.
+        ValueError: `timeout_ms` is below 1 or above a year, or `call` is not a `ToolCall`. Nothing
+            is recorded.
     """
+    check_type("call", call, ToolCall)
     if timeout_ms is not None and not 1 <= timeout_ms <= MAX_TIMEOUT_MS:
         raise ValueError(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS:,}")
     try:

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.killing import end_of, fork
 
 from tooltrail.artifacts._flusher import Flusher
 from tooltrail.artifacts.capture import Capture
@@ -185,6 +186,31 @@ def test_a_forked_process_captures_with_threads_of_its_own(tmp_path: Path) -> No
         check=False,
     )
     assert done.returncode == 0
+
+
+def test_a_forked_child_cannot_touch_the_capture_of_its_parent(tmp_path: Path) -> None:
+    first, rest = os.urandom(FRAME_SIZE + 1_000), os.urandom(1_000)
+    closed = new_capture(tmp_path / "closed")
+    outcome = capture_all(closed, [b"complete"])
+    capture = new_capture(tmp_path)
+    capture.write(first)
+    capture.flush()
+
+    def use_inherited() -> None:
+        uses = [lambda: capture.write(rest), capture.flush, capture.close, capture.discard]
+        for use in uses:
+            with pytest.raises(InvalidRecordError, match=f"belongs to process {os.getppid()}"):
+                use()
+        with capture:
+            pass
+        assert closed.close() == outcome
+
+    assert end_of(fork(use_inherited)) == 0
+    capture.write(rest)
+    whole = capture.close()
+    check_against(whole.record, first + rest)
+    assert whole.staged is not None
+    assert decode(whole.staged) == first + rest
 
 
 def test_a_chunk_may_be_reused_by_its_writer(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ from tests.support.waiting import until
 
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.session import Session
-from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.records import InvalidRecordError, UnavailableError, default_policy
 from tooltrail.store import Store, create_store
 
+DAY = datetime(2026, 3, 4, tzinfo=UTC)
 COUNT = "SELECT count(*) FROM invocations WHERE state = 'success'"
 
 
@@ -55,6 +58,24 @@ def test_a_conflict_is_raised_where_the_store_acknowledges(tmp_path: Path) -> No
         session.record(EndedCall(shell_call(), made(b"one"), idempotency_key="k"))
         with pytest.raises(InvalidRecordError, match="with other content"):
             session.record(EndedCall(shell_call(), made(b"two"), idempotency_key="k"))
+
+
+def test_a_receipt_is_a_conflict_only_if_the_model_saw_two_texts(tmp_path: Path) -> None:
+    with create_store(tmp_path / "a.db", acknowledge="store") as store:
+        session = store.open_session(idempotency_key="s", title="first")
+        first = EndedCall(shell_call(), made(), idempotency_key="k", seen="A", finished_at=DAY)
+        finished = session.record(first)
+        with pytest.raises(InvalidRecordError, match=r"with other content: seen$"):
+            session.record(replace(first, seen="B"))
+        # Renderers, budgets and clocks of two programs may differ.
+        budgets = default_policy().for_tool("Bash", receipt_chars=9_000, preview_chars=2_000)
+        session.record(replace(first, seen=None, policy=budgets))
+        session.record(replace(first, finished_at=DAY + timedelta(hours=1)))
+        store.open_session(idempotency_key="s", title="second")
+        detail = store.reader.invocation(finished.invocation_id)
+        assert detail.receipt is not None
+        assert (detail.receipt.text, detail.summary.finished_at) == ("A", DAY)
+        assert store.reader.session(session.id).title == "first"
 
 
 @pytest.mark.parametrize("strict", [False, True])

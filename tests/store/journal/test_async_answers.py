@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import openai
 import pytest
@@ -14,7 +15,7 @@ from tests.support.wire.fake_provider import fake_provider
 from tooltrail.journal.answers import RecordedStream, record_stream
 from tooltrail.journal.log import Entry
 from tooltrail.journal.session import Session
-from tooltrail.records import Message
+from tooltrail.records import InvalidRecordError, Message
 from tooltrail.store import Store
 from tooltrail.store.views import MessageView
 
@@ -106,6 +107,17 @@ def test_what_is_cancelled_is_recorded_as_far_as_it_came(store: Store) -> None:
     with store.open_session() as session:
         asyncio.run(cancel(session))
     assert the_message(store, session).payload == CHUNKS[0]
+
+
+@pytest.mark.parametrize("chunks", [None, 5, object()])
+def test_what_is_no_stream_is_refused_at_once(store: Store, chunks: Any) -> None:
+    with (
+        store.open_session() as session,
+        pytest.raises(
+            InvalidRecordError, match=r"^chunks must be of type Iterable or AsyncIterable"
+        ),
+    ):
+        record_stream(session, "openai", chunks)
 
 
 def test_the_wrong_loop_is_refused(store: Store) -> None:

@@ -3,20 +3,24 @@
 import asyncio
 import os
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 from tests.support.agents.recorded import beginning, ending, version
-from tests.support.ended import made, shell_call
+from tests.support.ended import BASH, made, shell_call
+from tests.support.evidence import check_evidence
 from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.environment import environment_json, git_commit
 from tooltrail.journal.invocation import Finished
+from tooltrail.journal.log import Acknowledge
 from tooltrail.journal.session import Session
 from tooltrail.records import (
     CompleteOutput,
@@ -30,13 +34,15 @@ from tooltrail.records import (
     ToolCall,
     ToolDefinition,
     ToolError,
+    UnavailableError,
+    ainvoke,
     invoke,
 )
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.families.command import CommandOutput
 from tooltrail.records.families.web import WebSearchHit, WebSearchOutput
 from tooltrail.records.policy import ToolPolicy
-from tooltrail.store import InvocationFilter, Store
+from tooltrail.store import InvocationFilter, Store, open_store, tool_results_message
 
 DAY = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
 
@@ -192,6 +198,110 @@ def test_an_interrupted_call_keeps_what_it_printed(store: Store) -> None:
     assert ingested_rows(store, "SELECT role, size FROM streams") == [("stdout", 4)]
 
 
+@pytest.mark.parametrize("end", ["raises", "times out", "is interrupted"])
+def test_a_failure_keeps_the_captured_streams_that_it_does_not_name(store: Store, end: str) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    data = os.urandom(2_000_000)
+
+    def raising(_: object) -> object:
+        with invocation.capture("stdout") as stdout:
+            stdout.write(data)
+            raise OSError("the pipe broke")
+
+    async def waiting(_: object) -> object:
+        with invocation.capture("stdout") as stdout:
+            stdout.write(data)
+            await asyncio.sleep(60)
+            return None
+
+    if end == "raises":
+        finished = invoke(raising, invocation.call, invocation.finish)
+    elif end == "times out":
+        made = ainvoke(waiting, invocation.call, invocation.finish, timeout_ms=50)
+        finished = asyncio.run(made)
+    else:
+        invocation.capture("stdout").write(data)
+        invocation.capture("stderr")  # without a byte, as in a program that is killed
+        message = StreamRecord.from_bytes("note", b"by hand")
+        finished = invocation.interrupt("the user left", [message])
+        assert "note" in finished.receipt.text
+    assert "full output: sha256/" in finished.receipt.text
+    rows = ingested_rows(store, "SELECT role, size FROM streams WHERE role <> 'note'")
+    assert rows == [("stdout", len(data))]
+    (stream,) = (
+        one
+        for one in store.reader.invocation(finished.invocation_id).streams
+        if one.role == "stdout"
+    )
+    with store.reader.open_stream(stream) as source:
+        assert source.read() == data
+    check_evidence(store)
+
+
+@pytest.mark.parametrize("size", [9, 2_000_000])
+def test_a_success_keeps_the_captured_streams_that_it_does_not_name(
+    store: Store, size: int
+) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    data = os.urandom(size)
+    invocation.capture("stderr")
+
+    def forgetful(_: object) -> str:
+        invocation.capture("stdout").write(data)
+        return "done"
+
+    finished = invoke(forgetful, invocation.call, invocation.finish)
+    assert (finished.state, finished.receipt.text) == ("success", "done\n")
+    detail = store.reader.invocation(finished.invocation_id)
+    assert detail.receipt is not None
+    assert detail.receipt.text == "done\n"
+    stream = detail.streams[-1]
+    with store.reader.open_stream(stream) as source:
+        assert (stream.role, source.read()) == ("stdout", data)
+    until(lambda: not invocation.spool.exists())
+    check_evidence(store)
+
+
+@pytest.mark.parametrize("size", [100, 3_000_000])
+def test_a_captured_stream_cannot_have_other_content(store: Store, size: int) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    printed = os.urandom(size)
+    invocation.capture("stdout").write(printed)
+    with pytest.raises(InvalidRecordError, match=r"stream 'stdout' .* was captured"):
+        invocation.finish(made(os.urandom(3_000_000)))
+    invocation.finish(made(printed))  # the same bytes may come from memory
+    assert ingested_rows(store, "SELECT size FROM streams WHERE role = 'stdout'") == [(size,)]
+
+
+def test_a_long_stream_in_memory_can_be_recorded_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    output = made(os.urandom(3_000_000))
+
+    def refuse(_: object) -> Acknowledge:
+        raise UnavailableError("the disk of the journal is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store.recorder, "append", refuse)
+        with pytest.raises(UnavailableError, match="disk of the journal"):
+            invocation.finish(output)
+    assert invocation.finish(output).state == "success"
+    assert ingested_rows(store, "SELECT size FROM artifacts") == [(3_000_000,)]
+
+
+def test_a_finished_call_has_no_further_capture(store: Store) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    open_at_end = invocation.capture("stdout")
+    open_at_end.write(b"printed")
+    invocation.interrupt("the user left")
+    with pytest.raises(InvocationFinishedError, match="is finished already"):
+        invocation.capture("stderr")
+    with pytest.raises(InvalidRecordError, match="is closed"):
+        open_at_end.write(b"too late")
+    assert ingested_rows(store, "SELECT role, size FROM streams") == [("stdout", 7)]
+
+
 def test_a_receipt_that_the_model_saw_is_kept_as_it_was(store: Store) -> None:
     with Session.open(store.recorder) as session:
         session.record(EndedCall(shell_call(), made(), seen="what the model saw"))
@@ -265,6 +375,74 @@ def test_an_unknown_family_is_refused_before_anything_is_recorded(store: Store) 
     with pytest.raises(NotFoundError):
         session.start(shell_call(), family="no such family")
     assert ingested_rows(store, "SELECT count(*) FROM invocations") == [(0,)]
+
+
+WRONG: list[tuple[str, str, Callable[[Session, Any], object]]] = [
+    ("call", "ToolCall", lambda session, wrong: session.start(wrong)),
+    ("policy", "Policy", lambda session, wrong: session.start(shell_call(), policy=wrong)),
+    ("output", "CompleteOutput", lambda session, wrong: session.start(shell_call()).finish(wrong)),
+    ("seen", "str", lambda session, wrong: session.start(shell_call()).finish(made(), seen=wrong)),
+    ("role", "str", lambda session, wrong: session.start(shell_call()).capture(wrong)),
+    ("stream", "CapturedStream", lambda session, wrong: session.start(BASH).captured(wrong)),
+    ("a call", "EndedCall", lambda session, wrong: session.record(wrong)),
+    ("calls", "Iterable", lambda session, wrong: list(session.record_many(wrong))),
+    ("call", "ToolCall", lambda _, wrong: EndedCall(wrong, made())),
+    ("output", "CompleteOutput", lambda _, wrong: EndedCall(BASH, wrong)),
+    ("policy", "Policy", lambda _, wrong: EndedCall(BASH, made(), policy=wrong)),
+    ("started_at", "datetime", lambda _, wrong: EndedCall(BASH, made(), started_at=wrong)),
+    ("finished_at", "datetime", lambda _, wrong: EndedCall(BASH, made(), finished_at=wrong)),
+    ("seen", "str", lambda session, wrong: session.record(EndedCall(BASH, made(), seen=wrong))),
+    (
+        "a key or name",
+        "str",
+        lambda session, wrong: session.record(EndedCall(BASH, made(), idempotency_key=wrong)),
+    ),
+    ("message", "Message", lambda session, wrong: session.message(wrong)),
+    ("messages", "Iterable", lambda session, wrong: session.messages(wrong)),
+    (
+        "payload",
+        "bytes",
+        lambda session, wrong: session.message(Message.of("user", "hi"), payload=wrong),
+    ),
+    ("tools", "Iterable", lambda session, wrong: session.offer_tools(wrong)),
+    ("a tool", "ToolDefinition", lambda session, wrong: session.offer_tools([wrong])),
+    ("started", "LegStarted", lambda session, wrong: session.record_leg(wrong, version())),
+    ("ended", "LegEnded", lambda session, wrong: session.record_outcome(wrong)),
+    ("a key or name", "str", lambda session, wrong: Session.join(session.recorder, wrong)),
+    (
+        "a key or name",
+        "str",
+        lambda session, wrong: Session.open(session.recorder, idempotency_key=wrong),
+    ),
+    (
+        "environment",
+        "Mapping",
+        lambda session, wrong: Session.open(session.recorder, environment=wrong),
+    ),
+    ("a finished call", "Finished", lambda _, wrong: tool_results_message("openai", [wrong])),
+    ("call", "ToolCall", lambda _, wrong: invoke(str, wrong, str)),
+    ("call", "ToolCall", lambda _, wrong: asyncio.run(ainvoke(str, wrong, str))),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "use"), WRONG)
+def test_an_argument_of_a_wrong_type_is_an_invalid_record_that_names_it(
+    store: Store, name: str, kind: str, use: Callable[[Session, Any], object]
+) -> None:
+    session = Session.open(store.recorder)
+    with pytest.raises(InvalidRecordError, match=f"^{name} must be of type {kind}, not int$"):
+        use(session, 5)
+    session.close()  # the session still takes records
+
+
+def test_a_wrong_type_of_a_list_or_of_a_store_is_an_invalid_record_too(
+    store: Store, tmp_path: Path
+) -> None:
+    session, wrong = Session.open(store.recorder), cast("Any", "hi")
+    with pytest.raises(InvalidRecordError, match="message must be of type Message, not str"):
+        session.messages(wrong)
+    with pytest.raises(InvalidRecordError, match="policy must be of type Policy, not str"):
+        open_store(tmp_path / "other.db", policy=wrong).open_session()
 
 
 def test_an_unknown_option_of_a_session_is_named(store: Store) -> None:

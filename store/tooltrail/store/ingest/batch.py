@@ -53,7 +53,8 @@ _NOT_COMPARED: Final = frozenset(
     {"at", "duration_ms", "environment", "owner", "policy", "shown", "title"}
 )
 """Members that may differ between two facts with one id. They describe the recorder, not the call.
-So a newer importer can import the same source again after an older one."""
+So a newer importer can import the same source again after an older one. Of `shown`, only a receipt
+that both facts give as seen by the model is compared."""
 
 _IDENTITY: Final = frozenset({"kind", "id", "session"})
 
@@ -408,4 +409,9 @@ def differing_members(before_json: bytes, now_json: bytes) -> list[str]:
         return sorted(name for name in _IDENTITY if before.get(name) != now.get(name))
     # A program that opens a session by name alone gives fewer members than the first opener.
     names = now.keys() if now["kind"] == "session.opened" else before.keys() | now.keys()
-    return sorted(name for name in names - _NOT_COMPARED if before.get(name) != now.get(name))
+    differing = [name for name in names - _NOT_COMPARED if before.get(name) != now.get(name)]
+    first, second = (one.get("shown", {}) for one in (before, now))
+    is_seen = first.get("renderer") == second.get("renderer") == SEEN
+    if is_seen and first.get("receipt") != second.get("receipt"):
+        differing.append("seen")
+    return sorted(differing)
