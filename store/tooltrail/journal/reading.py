@@ -14,6 +14,7 @@ from typing import Final, Self, TypeAlias
 from uuid import UUID
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
+from tooltrail.journal.ends import peek_hint
 from tooltrail.journal.frames import (
     FRAMES_FROM,
     HEADER_SIZE,
@@ -77,12 +78,22 @@ def _segment_numbers(folder: Path) -> list[int]:
 
 
 def has_frames(folder: Path, cursor: Cursor) -> bool:
-    """Whether there are frames behind a cursor. Opens one file and reads a few bytes."""
+    """Whether there are frames behind a cursor, or the journal is not the one that was read.
+
+    A journal that was cut off, or restored from an older copy, ends before the cursor. Or it ends
+    there with another frame. Opens two files and reads a few bytes.
+    """
     with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
         # Read more than a header: a failing disk may replace the beginning of a frame by zeros.
         if segment.read(cursor.offset, _LOOK_BYTES).strip(b"\0"):
             return True
-    return any(number > cursor.segment for number in _segment_numbers(folder))
+    if any(number > cursor.segment for number in _segment_numbers(folder)):
+        return True
+    hint = peek_hint(folder)
+    if hint is None or hint.cursor == cursor or hint.cursor.offsets > cursor.offsets:
+        return False
+    # The writer of the last frames may have died before it wrote the hint.
+    return all(one.cursor != cursor for one in read_journal(folder, hint.cursor))
 
 
 def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:

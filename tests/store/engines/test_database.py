@@ -18,6 +18,7 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database, ensure_wal
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import parse_target
+from tooltrail.store.ingest.durable import make_durable
 
 
 @pytest.fixture
@@ -176,6 +177,23 @@ def test_a_server_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch)
         with standing_still(database), database.read() as connection:
             # The idle connection was given up, and a new one works.
             assert connection.query("SELECT 1") == [(1,)]
+        database.close()
+
+
+def test_commits_that_were_made_durable_survive_a_crash_of_the_server() -> None:
+    with mortal_server() as server, fresh_database(server.url) as url:
+        database = Database(parse_target(url))
+        with database.write() as connection:
+            connection.run("CREATE TABLE things (key INTEGER PRIMARY KEY, name TEXT)")
+        # By itself, the server writes its log to the disk after a fraction of a second.
+        for _ in range(5):
+            with database.write() as connection:
+                add(connection, "one")
+            make_durable(database)
+            server.stop()
+            server.start()
+            with database.write() as connection:
+                assert connection.execute("DELETE FROM things") == 1
         database.close()
 
 

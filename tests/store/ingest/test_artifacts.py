@@ -1,5 +1,7 @@
 """Artifacts of spooled streams are in the sink, or are listed as waiting until the sink is back."""
 
+import shutil
+from contextlib import suppress
 from functools import partial
 from uuid import UUID
 
@@ -10,6 +12,7 @@ from tests.support.store_parts import StoreParts, ended_spooled, spool
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.journal import Entry
+from tooltrail.records import UnavailableError
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import ArtifactFact, CallEnded
@@ -201,6 +204,74 @@ def test_a_shown_call_whose_spooled_stream_is_gone_is_rejected(
     parts.ingest(started(session, call), end, started(session, after), ended(session, after))
     assert len(parts.rejections()) == 1
     assert parts.rows(schema.invocations, "state") == [("started",), ("success",)]
+
+
+def published_earlier(parts: StoreParts, end: Entry) -> Entry:
+    """An end whose stream was published, as a newer copy of the database knew."""
+    session, call = next_id(), next_id()
+    parts.ingest(started(session, call), ended_spooled(parts, session, call, LONG))
+    assert isinstance(end.fact, CallEnded)
+    shutil.rmtree(parts.spool / str(end.fact.id))
+    return end
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("is_shown", [False, True])
+def test_a_stream_that_was_published_earlier_needs_no_file(
+    parts: StoreParts, is_shown: bool
+) -> None:
+    session, call = next_id(), next_id()
+    make_end = shown_and_spooled if is_shown else partial(ended_spooled, data=LONG)
+    end = published_earlier(parts, make_end(parts, session, call))
+    artifacts = parts.rows(schema.artifacts, "digest", "size", "stored_size", "line_count")
+    parts.alter("DELETE FROM artifacts")
+    parts.ingest(started(session, call), end)
+    assert not parts.rejections()
+    assert parts.rows(schema.invocations, "state") == [("success",)] * 2
+    found = parts.rows(schema.artifacts, "digest", "size", "stored_size", "line_count")
+    assert found == artifacts
+    if not is_shown:
+        one, two = parts.rows(schema.surfaces, "canonical", "receipt")
+        assert one == two
+
+
+@pytest.mark.parametrize("is_shown", [False, True])
+def test_a_damaged_artifact_replaces_no_file(parts: StoreParts, is_shown: bool) -> None:
+    session, call, after = next_id(), next_id(), next_id()
+    make_end = shown_and_spooled if is_shown else partial(ended_spooled, data=LONG)
+    end = published_earlier(parts, make_end(parts, session, call))
+    (file,) = parts.spool.with_name("artifacts").rglob("*.zst")
+    file.chmod(0o600)
+    with file.open("r+b") as stored:
+        stored.seek(100)
+        stored.write(b"XXXX")
+    parts.ingest(started(session, call), end, started(session, after), ended(session, after))
+    (reason,) = parts.rejections()
+    assert "artifact sha256/" in reason
+    assert reason.endswith("stdout.zst is missing")
+    assert parts.rows(schema.invocations, "state") == [("success",), ("started",), ("success",)]
+
+
+@pytest.mark.parametrize("is_shown", [False, True])
+def test_while_the_sink_is_away_a_stream_without_a_file_is_not_called_missing(
+    parts: StoreParts, monkeypatch: pytest.MonkeyPatch, is_shown: bool
+) -> None:
+    session, call = next_id(), next_id()
+    make_end = shown_and_spooled if is_shown else partial(ended_spooled, data=LONG)
+    end = published_earlier(parts, make_end(parts, session, call))
+
+    def refuse(path: str) -> None:
+        raise UnavailableError(f"the sink is away: {path}")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parts.sink, "open", refuse, raising=False)
+        with suppress(UnavailableError):
+            parts.ingest(started(session, call), end)
+        assert not parts.rejections()
+    parts.ingest()
+    assert not parts.rejections()
+    assert not parts.count(schema.pending_artifacts)
+    assert parts.rows(schema.invocations, "state") == [("success",)] * 2
 
 
 def test_a_spooled_stream_that_no_record_can_hold_blocks_nothing(parts: StoreParts) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.support.call_facts import moment
 from tests.support.ended import made, shell_call
 from tests.support.keeping import rows
 from tests.support.killing import end_of, fork
@@ -15,6 +16,7 @@ from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
 from tooltrail.journal.ended_calls import EndedCall
+from tooltrail.journal.invocation import Finished
 from tooltrail.journal.session import Session
 from tooltrail.records import InvalidRecordError, UnavailableError, default_policy
 from tooltrail.store import Store, create_store
@@ -96,6 +98,41 @@ def test_a_database_that_is_away_is_said_and_loses_nothing(tmp_path: Path, stric
             store.database.close()
             (tmp_path / "away.db").rename(path)
         assert ingested_rows(store, COUNT) == [(1,)]
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("strict", [False, True])
+def test_output_that_waits_for_the_sink_is_not_acknowledged_by_the_store_when_recorded_again(
+    database: str, tmp_path: Path, strict: bool
+) -> None:
+    root, away = tmp_path / "artifacts", tmp_path / "away"
+    output = made(b"a line of a long output\n" * 20_000)
+    ended_call = EndedCall(shell_call(), output, finished_at=moment(60), idempotency_key="k")
+    with create_store(
+        database,
+        artifacts=str(root),
+        spool=tmp_path / "s",
+        acknowledge="store",
+        strict=strict,
+    ) as store:
+        session = Session.open(store.recorder)
+        started = session.start(shell_call())
+        root.rename(away)
+        attempts: list[Callable[[], Finished]] = [
+            lambda: session.record(ended_call),
+            lambda: session.record(ended_call),
+            lambda: next(iter(session.record_many([ended_call]))),
+            lambda: started.finish(output),
+        ]
+        for record in attempts:
+            if strict:
+                with pytest.raises(UnavailableError, match="output waits for the artifact root"):
+                    record()
+            else:
+                assert record().acknowledged == "journal"
+        away.rename(root)
+        store.ingest()
+        assert session.record(ended_call).acknowledged == "store"
 
 
 def test_the_thread_ingests_what_a_recorder_appends(tmp_path: Path) -> None:

@@ -59,6 +59,38 @@ def test_a_damaged_row_of_a_journal_is_named_and_other_journals_go_on(
     assert name in {one.subject for one in parts.damage()}
 
 
+@pytest.mark.both_engines
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("head", "NULL"),
+        ("head", "other"),
+        ("next_index", "1"),
+        ("next_index", "7"),
+        ("segment", "3"),
+        ("segment", "0"),
+        ("segment_offset", "5000000"),
+        ("segment_offset", "100"),
+        ("frame_offset", "100"),
+    ],
+)
+def test_an_altered_row_of_a_journal_is_named_and_begins_no_branch(
+    parts: StoreParts, column: str, value: str
+) -> None:
+    session = next_id()
+    parts.ingest(message(session), message(session))
+    ((old,),) = parts.rows(schema.journals, column)
+    if value == "other":
+        value = parts.literal(digest_of(b"other"))
+    parts.run(f"UPDATE journals SET {column} = {value}")
+    with pytest.raises(DamageError, match=rf"journals\.{column} of journal"):
+        parts.ingest(message(session))
+    assert parts.count(schema.journals) == 1
+    assert not parts.rejections()
+    parts.run(f"UPDATE journals SET {column} = ?", [old])
+    assert parts.ingest().frame_count == 1
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_one_batch", [True, False])
 def test_the_same_fact_twice_changes_nothing_but_the_ledger(

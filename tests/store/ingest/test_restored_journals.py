@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from tests.support import schema
 from tests.support.call_facts import message, next_id
+from tests.support.keeping import ingested, record
 from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import JournalLog
+from tooltrail.store.opening import create_store, open_store
 
 
 def journal(store: StoreParts) -> Path:
@@ -114,3 +116,25 @@ def test_a_new_journal_in_an_emptied_spool_is_another_journal(parts: StoreParts)
     parts.ingest(message(session))
     assert not parts.rejections()
     assert parts.rows(schema.journals, "branch_of", "entry_count") == [(None, 1), (None, 1)]
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_reader_sees_what_was_recorded_since_a_journal_was_restored(
+    tmp_path: Path, is_cut: bool
+) -> None:
+    path, copied = tmp_path / "trail.db", tmp_path / "copy"
+    with create_store(path) as store:
+        folder = store.spool / "journal"
+        ingested(store, b"old")
+        shutil.copytree(folder, copied)
+        ingested(store, b"newer", b"newest")
+    if is_cut:
+        with (folder / "00000001.seg").open("r+b") as segment:
+            segment.truncate(3_000)
+    else:
+        shutil.rmtree(folder)
+        shutil.copytree(copied, folder)
+    with open_store(path) as store:
+        record(store, b"after")
+        assert len(store.reader.invocations().items) == 4
+        assert store.lag is None

@@ -1,5 +1,6 @@
 """A reader resumes anywhere, beside writers, and while segments are deleted."""
 
+import shutil
 import threading
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from tooltrail.journal import (
     read_journal_id,
     sync_segment,
 )
+from tooltrail.journal.ends import HINT_NAME
 from tooltrail.records.errors import DamageError, UnavailableError
 
 
@@ -135,6 +137,35 @@ def test_frames_wait_until_the_cursor_is_behind_them(
         assert has_frames(tmp_path, cursor)
         cursor = read_all(tmp_path)[0][-1].cursor
     assert len(segment_files(tmp_path)) > 2
+
+
+def test_frames_wait_in_a_journal_that_was_restored_from_an_older_copy(tmp_path: Path) -> None:
+    folder, copied = tmp_path / "journal", tmp_path / "copy"
+    journal = filled(folder, 20)
+    shutil.copytree(folder, copied)
+    record(journal, "p", range(20, 30))
+    cursor = read_all(folder)[0][-1].cursor
+    assert not has_frames(folder, cursor)
+    shutil.rmtree(folder)
+    shutil.copytree(copied, folder)
+    assert has_frames(folder, cursor)
+    journal = JournalLog(folder)
+    record(journal, "q", range(20, 30))
+    assert has_frames(folder, cursor)  # as many frames, with as many bytes
+    assert not has_frames(folder, read_all(folder)[0][-1].cursor)
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_writer_that_died_before_it_wrote_the_hint_leaves_no_frames_that_wait(
+    tmp_path: Path, count: int
+) -> None:
+    journal = filled(tmp_path, 20)
+    hint = (tmp_path / HINT_NAME).read_bytes()
+    record(journal, "p", range(20, 20 + count))
+    (tmp_path / HINT_NAME).write_bytes(hint)
+    frames = read_all(tmp_path)[0]
+    assert has_frames(tmp_path, frames[-2].cursor)
+    assert not has_frames(tmp_path, frames[-1].cursor)
 
 
 def test_a_block_of_zeros_hides_no_frames_that_wait(tmp_path: Path) -> None:

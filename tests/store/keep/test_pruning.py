@@ -1,12 +1,15 @@
 """Pruning: what nobody refers to goes, all else stays, and the account says how much went."""
 
 import random
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.support.call_facts import ended, next_id
 from tests.support.effort import times
 from tests.support.keeping import (
     BIG,
@@ -25,7 +28,15 @@ from tests.support.keeping import (
 )
 from tests.support.killing import count_moments, run_and_kill
 
-from tooltrail.records import InvalidRecordError, PathEscapeError, TooltrailError, UnavailableError
+from tooltrail.journal import JournalLog
+from tooltrail.records import (
+    DamageError,
+    InvalidRecordError,
+    PathEscapeError,
+    StreamRecord,
+    TooltrailError,
+    UnavailableError,
+)
 from tooltrail.store.keep.maintenance import Amount, with_references
 from tooltrail.store.keep.pruning import plan_pruning, prune
 from tooltrail.store.locking import ingest_lock
@@ -157,6 +168,44 @@ def test_what_waits_for_the_sink_is_referred_to(store: Store, tmp_path: Path) ->
             ],
         )
     assert plan_pruning(store, NO_GRACE).unreferenced == []
+
+
+def test_what_was_recorded_after_a_restored_backup_is_ingested_and_not_pruned(
+    tmp_path: Path,
+) -> None:
+    path, backup = tmp_path / "trail.db", tmp_path / "backup.db"
+    with create_store(path) as store:
+        ingested(store, BIG)
+    shutil.copy(path, backup)
+    with open_store(path) as store:
+        ingested(store, BIG[1:])
+    shutil.copy(backup, path)
+    with open_store(path) as store:
+        plan = plan_pruning(store, NO_GRACE)
+        assert (plan.unreferenced, plan.referenced.count) == ([], 2)
+        assert rows(store, "SELECT state FROM invocations") == [("success",)] * 2
+        check(store)
+
+
+def test_the_output_that_a_rejected_fact_names_is_kept(store: Store) -> None:
+    path = publish(store, BIG)
+    publish(store, BIG[1:])
+    session = next_id()
+    record = StreamRecord.from_bytes("stdout", BIG)
+    end = ended(session, next_id(), record, spooled=f"{next_id()}/stdout.zst")
+    with closing(JournalLog(store.spool / "journal")) as log:
+        log.record([end])
+    assert prune_all(store).total.count == 1
+    assert rows(store, "SELECT count(*) FROM rejected_facts") == [(1,)]
+    assert store.archive.exists(path)
+
+
+def test_while_facts_cannot_be_ingested_nothing_is_planned(used: Store) -> None:
+    record(used, BIG[1:])
+    with (used.spool / "journal" / "00000001.seg").open("r+b") as segment:
+        segment.write(bytes(40))
+    with pytest.raises(DamageError):
+        plan_pruning(used, NO_GRACE)
 
 
 def test_what_is_gone_already_is_not_counted_as_deleted(used: Store, root: Path) -> None:

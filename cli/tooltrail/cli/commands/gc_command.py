@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> None:
     """Delete stored objects that no record refers to, such as leftovers of a crash.
 
+    Facts that wait in the journal of this machine are ingested first. If they cannot be ingested,
+    the command refuses to run: they may refer to objects.
+
     Without --yes, this is a dry run. The command is safe while other programs record and read, on
     any machine and with any grace period. Other programs can still record into their journals.
     Nothing is ingested until the objects are deleted. Objects that a record refers to, damaged

@@ -64,11 +64,16 @@ def cursor_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Curs
     """
     for name, value in zip(CURSOR.split(", "), row, strict=True):
         if not isinstance(value, _KINDS.get(name, int)):
-            message = f"journals.{name} of journal {journal} is damaged; run `tooltrail verify`"
-            raise DamageError(message, path=str(connection.target))
+            raise damaged_column(connection, journal, name)
     segment, offset, index, head, _, count = row
     # The hash before the first frame of a journal is a constant, not the hash of a frame.
     return Cursor(segment, offset, index, head if index or count else Cursor().hash)
+
+
+def damaged_column(connection: Connection, journal: UUID, name: str) -> DamageError:
+    """The error for a column of the row of a journal."""
+    message = f"journals.{name} of journal {journal} is damaged; run `tooltrail verify`"
+    return DamageError(message, path=str(connection.target))
 
 
 def find_open(connection: Connection, journal_key: int) -> "Iterator[CallStarted | AnswerStarted]":

@@ -19,7 +19,7 @@ from tooltrail.journal.segments import segment_numbers
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.engines.values import uuid_from
-from tooltrail.store.ingest.behind import CURSOR, cursor_in
+from tooltrail.store.ingest.behind import CURSOR, cursor_in, damaged_column
 
 _AT_ONCE: Final = 512
 WHOLE_JOURNAL: Final = (0, 0)
@@ -54,7 +54,10 @@ class Place:
 
 
 def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
-    """How far the journal in a folder is ingested."""
+    """How far the journal in a folder is ingested.
+
+    Raises `DamageError` if the row of the journal is altered.
+    """
     rows = connection.query(
         f"SELECT key, id, {CURSOR} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
         (connection.uuid(journal), connection.uuid(journal)),
@@ -124,10 +127,13 @@ def _place_of(connection: Connection, journal: UUID, row: tuple[Any, ...]) -> Pl
 
 def _is_in(folder: Path, place: Place) -> bool:
     """Whether a journal holds the frame before a place, or the segments behind that frame."""
-    numbers = segment_numbers(folder)
-    if place.cursor.segment not in numbers:
-        # A segment that was ingested to its end is deleted: later segments show that.
-        return bool(numbers) and numbers[-1] > place.cursor.segment
+    numbers = [one for one in segment_numbers(folder) if one >= place.cursor.segment]
+    if not numbers:
+        return False
+    if numbers[0] > place.cursor.segment:
+        # A segment that was ingested to its end is deleted. The next one begins behind that frame.
+        first = next(read_journal(folder, Cursor(numbers[0], hash=None)), None)
+        return not isinstance(first, Frame) or first.index >= place.cursor.index
     if place.frame_offset is None:
         return True
     before = Cursor(place.cursor.segment, place.frame_offset, place.cursor.index - 1, None)
@@ -135,8 +141,26 @@ def _is_in(folder: Path, place: Place) -> bool:
     return isinstance(frame, Frame) and frame.cursor == place.cursor
 
 
+def _refuse_altered(connection: Connection, place: Place, **expected: object) -> None:
+    """Raise `DamageError` if a column of the row of a journal differs from its expected value."""
+    cursor = place.cursor
+    values = (cursor.segment, cursor.offset, cursor.index, cursor.hash, place.frame_offset)
+    for name, value in zip(CURSOR.split(", "), values, strict=False):
+        if expected.get(name, value) != value:
+            raise damaged_column(connection, place.journal, name)
+
+
 def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Place]) -> Place:
-    """The place where a restored journal departs from the ledger."""
+    """The place where a restored journal departs from the ledger.
+
+    Raises `DamageError` if the journal departs only from an altered row.
+    """
+    last = "SELECT n, hash FROM ledger_entries WHERE journal_key = ? ORDER BY n DESC LIMIT 1"
+    for place in places:
+        if place.frame_offset is None:
+            continue  # the last item was damage, which is not in the ledger
+        for n, stored in connection.query(last, (place.key,)):
+            _refuse_altered(connection, place, next_index=n + 1, head=bytes(stored))
     numbers = segment_numbers(folder)
     cursor = Cursor(numbers[0] if numbers else 1, hash=None)
     newest = places[0]
@@ -145,7 +169,13 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
         f"any more: it was cut off, or restored from an older copy"
     )
     frames = (one for one in read_journal(folder, cursor) if isinstance(one, Frame))
+    ends = {(one.cursor.index, one.cursor.hash): one for one in places}
     while some := list(islice(frames, _AT_ONCE)):
+        for one in some:
+            end = ends.get((one.cursor.index, one.hash))
+            if end is not None:  # the last ingested frame is there, so the row is wrong
+                at = {"segment": one.segment, "segment_offset": one.end, "frame_offset": one.offset}
+                _refuse_altered(connection, end, **at)
         found = _first_unknown(connection, some, places)
         if found is not None:
             # The id is derived, so that every ingester gives the branch the same id.

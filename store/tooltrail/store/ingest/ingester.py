@@ -182,12 +182,14 @@ class Ingester:
             rejected = connection.query_each(
                 f"SELECT reason FROM rejected_facts WHERE journal_key = {key} AND n IN (?)", indexes
             )
+            # The end of a call may be recorded again: the stored end has another entry, then.
             waiting = connection.query_each(
-                "SELECT p.reason FROM pending_artifacts AS p JOIN invocations AS i"
-                f" ON i.end_journal_key = p.journal_key WHERE p.journal_key = {key}"
-                " AND p.digest IN (SELECT digest FROM streams WHERE invocation_key = i.key UNION"
+                "SELECT p.reason FROM ledger_entries AS l"
+                " JOIN invocations AS i ON i.id = l.subject_id"
+                " JOIN pending_artifacts AS p ON p.digest IN"
+                " (SELECT digest FROM streams WHERE invocation_key = i.key UNION"
                 " SELECT digest FROM invocation_artifacts WHERE invocation_key = i.key)"
-                " AND i.end_entry IN (?)",
+                f" WHERE l.kind = 'call.ended' AND l.journal_key = {key} AND l.n IN (?)",
                 indexes,
             )
         if rejected:

@@ -10,8 +10,9 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
@@ -24,6 +25,7 @@ from tooltrail.artifacts import (
     CapturedStream,
     SpoolReader,
     StoredArtifact,
+    artifact_path,
     check_path,
     open_without_links,
 )
@@ -45,6 +47,8 @@ RETRY_AFTER_S: Final = 30.0
 
 _SCRATCH: Final = "publishing"
 """Folder of the spool for temporary files."""
+
+_BLOCK_BYTES: Final = 128 << 10
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -72,21 +76,16 @@ class Publisher:
     def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
         """The record of a spooled stream, with `edge_bytes` of its head and its tail.
 
-        Raises `InvalidRecordError` if the file is missing, or its bytes differ from the fact.
+        Raises `InvalidRecordError` if both the file and the artifact of the stream are missing, or
+        the bytes differ from the fact.
         """
         path = self._spool / check_path(stream.spooled or "")
         head, tail, size, digest = b"", b"", 0, hashlib.sha256()
-        try:
-            with io.BufferedReader(open_without_links(path)) as stored:
-                for block in SpoolReader(stored, str(path)):
-                    size += len(block)
-                    digest.update(block)
-                    head += block[: max(0, edge_bytes - len(head))]
-                    tail = (tail + block[-edge_bytes:])[-edge_bytes:] if edge_bytes else b""
-        except FileNotFoundError as error:
-            raise InvalidRecordError(f"stream {stream.role}: {path} is missing") from error
-        except OSError as error:
-            raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
+        for block in self._blocks(stream, path):
+            size += len(block)
+            digest.update(block)
+            head += block[: max(0, edge_bytes - len(head))]
+            tail = (tail + block[-edge_bytes:])[-edge_bytes:] if edge_bytes else b""
         if f"{ALGORITHM}:{digest.hexdigest()}" != stream.digest or size != stream.size:
             raise InvalidRecordError(
                 f"stream {stream.role}: {path} holds {size:,} bytes, which are not the "
@@ -95,13 +94,26 @@ class Publisher:
         rest = min(len(tail), size - len(head))
         return StreamRecord(**stream_members(stream), head=head, tail=tail[len(tail) - rest :])
 
+    def _blocks(self, stream: StreamFact, path: Path) -> Iterator[bytes]:
+        """The bytes of a spooled stream, from its file or, without a file, from its artifact."""
+        with unavailable_if_failing(f"{path} cannot be read"):
+            try:
+                with io.BufferedReader(open_without_links(path)) as stored:
+                    yield from SpoolReader(stored, str(path))
+            except FileNotFoundError:
+                with (
+                    _published_before(stream, path) as artifact,
+                    self._archive.open(artifact) as stored,
+                ):
+                    yield from iter(partial(stored.read, _BLOCK_BYTES), b"")
+
     def publish(
         self, artifacts: Iterable[PendingArtifact]
     ) -> tuple[list[StoredArtifact], list[PendingArtifact]]:
         """Make artifacts durable in the sink; return the stored ones, and those that wait.
 
-        An artifact waits if the sink does not accept it now. Raises `InvalidRecordError` if a file
-        of the spool is missing, or its path is invalid.
+        An artifact waits if the sink does not accept it now. Raises `InvalidRecordError` if both
+        the file in the spool and the artifact are missing, or the path of the file is invalid.
         """
         stored, waiting, sink_error = list[StoredArtifact](), list[PendingArtifact](), ""
         by_digest = {one.stream.digest: one for one in artifacts}
@@ -211,17 +223,33 @@ class Publisher:
             record = StreamRecord(**stream_members(stream), head=b"", content=artifact.content)
         except ValidationError as error:
             raise InvalidRecordError(f"stream {stream.role!r}: {first_complaint(error)}") from error
-        captured = CapturedStream(record, self._file_of(stream))
-        return self._archive.publish(captured, scratch=self._spool / _SCRATCH)
+        file = self._file_of(stream)
+        if file is None or file.is_file():
+            captured = CapturedStream(record, file)
+            return self._archive.publish(captured, scratch=self._spool / _SCRATCH)
+        with _published_before(stream, file) as path:
+            self._archive.verify(path, size=stream.size)
+            stored_size = self._archive.stat(path).stored_size
+        return StoredArtifact(
+            path, stream.digest, stream.size, stored_size, stream.line_count, "existed"
+        )
 
     def _file_of(self, stream: StreamFact) -> Path | None:
-        """The file of a stream; raises if it is missing. None for content in memory."""
-        if stream.spooled is None:
-            return None
-        path = self._spool / check_path(stream.spooled)
-        if not path.is_file():
-            raise InvalidRecordError(f"stream {stream.role}: {path} is missing")
-        return path
+        """The path of the file of a stream; None for content in memory."""
+        return None if stream.spooled is None else self._spool / check_path(stream.spooled)
+
+
+@contextmanager
+def _published_before(stream: StreamFact, file: Path) -> Generator[str]:
+    """Use the artifact of a stream whose file is gone; yields the path of the artifact.
+
+    The spool keeps no file of a published stream. So a database that was restored from an older
+    copy learns of the stream when only the artifact is left.
+    """
+    try:
+        yield artifact_path(stream.digest)
+    except DamageError as error:
+        raise InvalidRecordError(f"stream {stream.role}: {error}, and {file} is missing") from error
 
 
 def write_artifacts(

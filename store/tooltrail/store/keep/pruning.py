@@ -5,10 +5,12 @@ happen under the ingest lock. Pruning holds this lock exclusively, so that an un
 stays unreferenced. Recorders do not wait for the lock: they append to journals.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -30,6 +32,8 @@ from tooltrail.store.roots import is_mark
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
+
+_DIGEST: Final = re.compile(rb"sha256:([0-9a-f]{64})")
 
 DEFAULT_GRACE: Final = timedelta(hours=24)
 """Default age below which an object is kept, so that people can examine it."""
@@ -92,10 +96,10 @@ def total_of(stats: Sequence[ObjectStat]) -> Amount:
 def plan_pruning(
     store: "Store", grace: timedelta = DEFAULT_GRACE, *, on_progress: Progress | None = None
 ) -> PruningPlan:
-    """Check every object of a store and list the objects to prune. Changes nothing.
+    """Check every object of a store and list the objects to prune. Deletes nothing.
 
-    Reads the names of all objects and looks up each in the database. Holds the objects to prune in
-    memory.
+    Ingests the facts of the journal first, like every reader: they may refer to objects. Reads the
+    names of all objects and looks up each in the database. Holds the objects to prune in memory.
 
     Args:
         store: the store.
@@ -105,15 +109,23 @@ def plan_pruning(
     Raises:
         InvalidRecordError: the artifact root does not have the mark of this store only, or none of
             the artifacts of the store are in it.
-        UnavailableError: the database or the root cannot be read.
+        UnavailableError: the database or the root cannot be read, or facts cannot be ingested.
+        DamageError: facts cannot be ingested, because the journal or its row is damaged.
     """
+    _ = store.reader
+    if store.lag is not None:
+        raise store.lag
     store_id, sink = store.info.id, store.archive.sink
     refuse_other_roots(sink, store_id)
     plan = PruningPlan(sink.url, grace)
     planned_at, seen = now(), Amount()
     with store.database.read() as connection:
         ((known,),) = connection.query("SELECT count(*) FROM artifacts")
-    for stat, is_referenced in with_references(store.database, sink.list()):
+        rejected = connection.query("SELECT data FROM rejected_facts")
+    # A rejected fact is evidence, and so is its output.
+    evidence = {one for (data,) in rejected for one in _DIGEST.findall(bytes(data))}
+    for stat, is_named in with_references(store.database, sink.list()):
+        is_referenced = is_named or Path(stat.path).stem.encode() in evidence
         is_old = planned_at - stat.modified_at >= grace
         _sort_in(plan, stat, is_referenced=is_referenced, is_old=is_old)
         seen.add(stat.stored_size)
