@@ -73,7 +73,7 @@ def read_journals(checking: Checking) -> list[Journal]:
         unknown = checking.source.query(_UNKNOWN_JOURNALS)
     except (DamageError, InvalidRecordError):
         unknown = []
-        checking.unreadable(_LEDGER, "some journal_key", None)
+        checking.unreadable(_LEDGER, None, None)
     for (key,) in unknown:
         subject = f"journal {key}"
         message = f"{subject} is missing, but the ledger has entries of it"
@@ -98,7 +98,9 @@ class Ledger:
     def entries(self) -> Iterator[list[AppliedFact]]:
         """The applied facts, in batches. Reports problems of the ledger."""
         source, of_journal = self._checking.source, f"journal_key = {self._journal.key}"
-        for rows in source.scan(_LEDGER, "n", _BATCH_ENTRIES, of_journal):
+        following = None if self._journal.row is None else self._journal.row["next_index"]
+        last = following - 1 if isinstance(following, int) else None
+        for rows in source.scan(_LEDGER, "n", _BATCH_ENTRIES, of_journal, last=last):
             numbers = range(rows[0]["n"], rows[-1]["n"] + 1) if rows else range(0)
             refused = source.rows("rejected_facts", "n", numbers, of_journal) if rows else []
             rejected = {row["n"]: row for row in refused}
