@@ -191,8 +191,9 @@ class Source:
         (count,) = counts
         lost = [name for name in columns if name not in read]
         has_only_key = lost and read.keys() <= {selection.by, "key"}  # an index has them
-        for name in [None] if has_only_key else lost:
-            self._report(selection.table, f"{selection.by} {key}", name)
+        reported: list[str | None] = [None] if has_only_key else [*lost]
+        for column in reported:
+            self._report(selection.table, f"{selection.by} {key}", column)
         for name in lost:
             read[name] = [keys[0] if name == selection.by else UNREADABLE] * count
         return [{name: values[n] for name, values in read.items()} for n in range(count)]
