@@ -236,6 +236,33 @@ def test_rows_of_a_replaced_page_that_only_an_index_has_are_counted(copied: Stor
     assert any("rows of table bodies" in one.message for one in copied.damage())
 
 
+@pytest.mark.parametrize("way", ["altered", "removed"])
+def test_a_lost_entry_is_no_damage_of_intact_rows(copied: StoreParts, way: str) -> None:
+    sql = "DELETE FROM ledger_entries WHERE n = ?"
+    if way == "altered":
+        sql = "UPDATE ledger_entries SET fact = x'00' WHERE n = ?"
+    columns = "n, journal_key, kind, subject_id, fact, hash"
+    entries = copied.run(f"SELECT {columns} FROM ledger_entries ORDER BY n")
+    last = entries[-1][0]
+    for entry in entries:
+        copied.run(sql, [entry[0]])
+        messages = [one.message for one in copied.damage()]
+        assert messages
+        assert not any("is not what its fact says" in one for one in messages), entry[:3]
+        copied.run("DELETE FROM ledger_entries WHERE n = ?", [entry[0]])
+        copied.run(f"INSERT INTO ledger_entries ({columns}) VALUES (?, ?, ?, ?, ?, ?)", entry)
+    assert (last, copied.damage()) == (len(entries) - 1, [])
+
+
+def test_an_altered_position_behind_a_lost_entry_is_named(copied: StoreParts) -> None:
+    copied.run("UPDATE ledger_entries SET fact = x'00' WHERE n = 1")
+    (call,) = copied.run("SELECT id FROM invocations WHERE start_entry = 16")[0]
+    copied.run("UPDATE invocations SET seq = seq + 100 WHERE id = ?", [call])
+    assert f"call {UUID(bytes=call)}" in named(copied)
+    copied.run("UPDATE invocations SET seq = seq + 1 WHERE id = ?", [call])
+    assert f"call {UUID(bytes=call)}" in named(copied)
+
+
 def test_receipts_that_were_rewritten_with_their_digest_show_when_made_anew(
     copied: StoreParts,
 ) -> None:

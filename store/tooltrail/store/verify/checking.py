@@ -67,11 +67,14 @@ class SessionState:
     Attributes:
         row: row of `sessions`; None if it is missing.
         next_seq: the position of the next message or call.
+        lost: number of entries of the journal, before its last message or call, that cannot be
+            read. Each may have had a position in this session.
         is_closed: whether a fact closed it.
     """
 
     row: Row | None
     next_seq: int = FIRST_SEQ
+    lost: int = 0
     is_closed: bool = False
 
 
