@@ -236,6 +236,17 @@ def test_rows_of_a_replaced_page_that_only_an_index_has_are_counted(copied: Stor
     assert any("rows of table bodies" in one.message for one in copied.damage())
 
 
+@pytest.mark.parametrize("column", ["canonical", "receipt"])
+def test_making_receipts_anew_names_the_text_that_was_altered(
+    copied: StoreParts, column: str
+) -> None:
+    key = copied.run("SELECT key FROM invocations WHERE id = ?", [SHORT.bytes])[0]
+    copied.run(f"UPDATE surfaces SET {column} = {column} || ' ' WHERE invocation_key = ?", key)
+    (found,) = copied.damage()
+    assert "`tooltrail verify --receipts` compares each" in found.message
+    assert column in {one.column for one in copied.damage(receipts=True)}
+
+
 @pytest.mark.parametrize("way", ["altered", "removed"])
 def test_a_lost_entry_is_no_damage_of_intact_rows(copied: StoreParts, way: str) -> None:
     sql = "DELETE FROM ledger_entries WHERE n = ?"

@@ -94,9 +94,9 @@ class Ledger:
     def __init__(self, checking: Checking, journal: Journal) -> None:
         self._checking = checking
         self._journal = journal
-        self._next = 0
+        self._next: int = 0
         self._count = 0
-        self._lost = 0
+        self._lost: int = 0
         self._holes: list[tuple[int, int]] = []
         # Possible hashes of the entry before; None if unknown.
         self._hashes: tuple[Any, ...] | None = (FIRST_HASH,)
