@@ -58,10 +58,11 @@ class Needed:
         """Read every body through the index of digests, since `check_bodies` may not reach it."""
         wanted = self.bodies | self.optional
         lost = _without(checking, "bodies", wanted)
-        for digest in wanted.keys() - lost.keys():
-            if checking.body(digest) is None and not checking.is_removed(digest):
-                message = f"body {digest} of {wanted[digest]} cannot be read"
-                checking.damage(wanted[digest], "bodies", None, message)
+        for digest, subject in wanted.items():
+            if digest in lost or checking.is_removed(digest) or checking.body(digest) is not None:
+                continue
+            message = f"body {digest} of {subject} cannot be read"
+            checking.damage(subject, "bodies", None, message)
 
 
 def _without(
