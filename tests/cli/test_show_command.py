@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from tests.support.altering import alter
 from tests.support.cli import Cli
 from tests.support.recording import captured, command_output, fail_tool, run_command
 from tests.support.rewording import reworded, without
@@ -306,3 +307,24 @@ def test_rerender_of_an_open_invocation_is_incomplete(cli: Cli) -> None:
         assert [(r["state"], r["stored"], r["today"]) for r in ended.records] == [
             ("open", None, None)
         ]
+
+
+def test_a_lost_environment_is_damage_and_all_else_is_printed(cli: Cli) -> None:
+    with cli.open() as store:
+        name = record(store.open_session())
+        whole = cli.ok("show").text
+        assert not cli.ok("show").stderr
+        alter(store, f"UPDATE invocations SET environment = x'{'00' * 32}'")
+    shown = cli.run("show")
+    assert shown.code == 1
+    assert without_place(shown.text) == without_place(whole)
+    assert f"environment of call {name} is damaged" in shown.sentence
+    assert "`tooltrail verify`" in shown.sentence
+    (found,) = json.loads(cli.run("show", "--json").text)
+    assert found["environment"] == {}
+    assert name in found["damage"]
+    assert cli.ok("cat", "@last", "--stream", "stderr").stdout == ERR
+
+
+def without_place(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("where ")]

@@ -42,6 +42,7 @@ def fill(store: StoreParts, *, guarded: bool = False) -> None:
         guarded: whether to keep the triggers; otherwise a text is erased, too.
     """
     environment, document, payload = b'{"host":"h"}', b'{"parts":["hello"]}', b"{ }"
+    extras = b'{"cwd":"/"}'
     tools = [encode({"name": name, "description": "d"}) for name in ("read", "write")]
     leg = encode(
         {
@@ -85,6 +86,8 @@ def fill(store: StoreParts, *, guarded: bool = False) -> None:
             OPENED,
             SHORT,
             command(b"one line that is long enough to be shared with the receipt, twice\n" * 2),
+            extras=digest_of(extras),
+            bodies=[extras],
         ),
         Entry(
             MessageAdded(

@@ -192,7 +192,8 @@ class InvocationDetail:
         extras: canonical JSON of the members of the source that no record has. None if there are
             none, or if outputs were not read.
         environment: canonical JSON of where the call ran: host, user, folder, program, commit; that
-            of its session if the call has none. None if outputs were not read.
+            of its session if the call has none. None if outputs were not read. `{}` if it is lost
+            or damaged, which the damage of `summary` says.
     """
 
     summary: InvocationView

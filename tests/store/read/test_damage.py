@@ -1,5 +1,7 @@
 """One damaged row or text never hides another, and is named."""
 
+from dataclasses import replace
+
 import pytest
 from tests.support.call_facts import message, offered, opened
 from tests.support.recorded_calls import Call, call, entries_of
@@ -147,6 +149,18 @@ def test_an_environment_a_message_and_a_tool_that_are_lost_are_named(parts: Stor
     tools = parts.reader.tools()
     assert [(one.name, one.damage is None) for one in tools] == [("kept", True), ("lost", False)]
     assert [one.name for one in parts.reader.offered_tools(SESSION)] == ["kept", "lost"]
+
+
+@pytest.mark.both_engines
+def test_a_lost_environment_of_a_call_hides_none_of_its_surfaces(parts: StoreParts) -> None:
+    made, lost = three(parts), digest_of(b"lost")
+    intact = parts.reader.invocation(f"{SESSION}#2")
+    parts.alter(f"UPDATE invocations SET environment = {parts.literal(lost)} WHERE seq = 2")
+    found = parts.reader.invocation(f"{SESSION}#2")
+    said = f"the environment of call {made[1].started.id} is damaged: body {lost} is missing"
+    assert (found.summary.damage, found.damage, found.environment) == (said, None, "{}")
+    assert replace(found, summary=intact.summary) == intact
+    assert [one.damage for one in parts.reader.conversation(SESSION)[2]] == [None] * 3
 
 
 def test_a_session_with_damage_hides_no_other(parts: StoreParts) -> None:

@@ -1,5 +1,7 @@
 """Flipped bits, values that are none, and objects that are none: named, and nothing stops."""
 
+import hashlib
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
@@ -157,22 +159,119 @@ def test_several_damages_are_all_named(copied: StoreParts) -> None:
     assert any("surfaces" in one for one in found)
 
 
-def test_a_page_that_cannot_be_read_stops_nothing(copied: StoreParts) -> None:
-    assert isinstance(copied.database.target, SqliteTarget)
-    path = str(copied.database.target.path)
-    copied.run("UPDATE sessions SET title = 'altered' WHERE id = ?", [OPENED.bytes])
-    copied.database.close()
-    with sqlite3.connect(path) as connection:
+def overwrite(store: StoreParts, holding: bytes, data: bytes, *, before: int = 0) -> None:
+    """Overwrite the beginning of the last page with some bytes, or a part `before` these."""
+    assert isinstance(store.database.target, SqliteTarget)
+    path = store.database.target.path
+    store.database.close()
+    with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        size = connection.execute("PRAGMA page_size").fetchone()[0]
-    connection.close()
-    page = Path(path).read_bytes().index(b"shown to the model") // size
-    with Path(path).open("r+b") as file:
-        file.seek(page * size)
-        file.write(b"\xff" * 64)
+        ((size,),) = connection.execute("PRAGMA page_size").fetchall()
+    at = path.read_bytes().rindex(holding)  # the pages of leaves are behind the root
+    with path.open("r+b") as file:
+        file.seek(at - before if before else at // size * size)
+        file.write(data)
+
+
+def test_a_page_that_cannot_be_read_stops_nothing(copied: StoreParts) -> None:
+    copied.run("UPDATE sessions SET title = 'altered' WHERE id = ?", [OPENED.bytes])
+    overwrite(copied, b"shown to the model", b"\xff" * 64)
     found = copied.damage()
     assert any(one.table == "surfaces" for one in found)
     assert f"session {OPENED}" in {one.subject for one in found}
+
+
+def add_bodies(store: StoreParts) -> list[bytes]:
+    """Store more bodies, so that their table has several pages. Returns the rows in the file."""
+    rows: list[bytes] = []
+    for number in range(60):
+        data = b"body %d of many " % number * 20
+        digest = hashlib.sha256(data).digest()
+        sql = "INSERT INTO bodies (digest, size, encoding, data) VALUES (?, ?, 'raw', ?)"
+        store.run(sql, [digest, len(data), data])
+        rows.append(digest + len(data).to_bytes(2) + b"raw" + data)
+    return rows
+
+
+def test_rows_that_the_database_skips_without_an_error_are_damage(copied: StoreParts) -> None:
+    rows = add_bodies(copied)
+    assert copied.damage() == []
+    key, headers = b"\x03", 7
+    overwrite(copied, rows[30], key, before=len(key) + headers)
+    assert any("out of order" in one.message for one in copied.damage())
+    assert named(copied) == {"table bodies"}
+
+
+def test_calls_and_sessions_whose_bodies_cannot_be_read_are_named(copied: StoreParts) -> None:
+    row = bytes.fromhex(BODY[7:]) + bytes([len(b'{"host":"h"}')]) + b"raw"
+    rows = add_bodies(copied)
+    copied.run("UPDATE bodies SET size = 7 WHERE digest = ?", [rows[-1][:32]])
+    overwrite(copied, row, b"\xff" * 64)
+    found = copied.damage()
+    assert f"body {BODY} of session {OPENED} cannot be read" in {one.message for one in found}
+    assert f"body sha256:{rows[-1][:32].hex()}" in {one.subject for one in found}
+
+
+def test_a_table_that_ends_in_a_damaged_page_is_compared_up_to_it(
+    copied: StoreParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "_BATCH_ENTRIES", 4)
+    copied.run("UPDATE sessions SET title = 'altered' WHERE id = ?", [OPENED.bytes])
+    ((last,),) = copied.run("SELECT hash FROM ledger_entries ORDER BY n DESC LIMIT 1")
+    overwrite(copied, last, b"\xff" * 64)
+    messages = [one.message for one in copied.damage()]
+    assert f"sessions.title of session {OPENED} is not what its fact says" in messages
+    assert "some rows of table ledger_entries cannot be read" in messages
+    assert not any("missing" in one for one in messages)
+
+
+def test_rows_of_a_replaced_page_that_only_an_index_has_are_counted(copied: StoreParts) -> None:
+    """A page from an older copy of the file is sound in itself."""
+    copied.run("CREATE TABLE kept AS SELECT * FROM bodies")
+    copied.run("PRAGMA writable_schema = ON")
+    ((old,),) = copied.run("SELECT rootpage FROM sqlite_schema WHERE name = 'kept'")
+    copied.run("DELETE FROM kept WHERE key = 3")
+    copied.run("UPDATE sqlite_schema SET rootpage = ? WHERE name = 'bodies'", [old])
+    copied.database.close()
+    assert any("rows of table bodies" in one.message for one in copied.damage())
+
+
+@pytest.mark.parametrize("column", ["canonical", "receipt"])
+def test_making_receipts_anew_names_the_text_that_was_altered(
+    copied: StoreParts, column: str
+) -> None:
+    key = copied.run("SELECT key FROM invocations WHERE id = ?", [SHORT.bytes])[0]
+    copied.run(f"UPDATE surfaces SET {column} = {column} || ' ' WHERE invocation_key = ?", key)
+    (found,) = copied.damage()
+    assert "`tooltrail verify --receipts` compares each" in found.message
+    assert column in {one.column for one in copied.damage(receipts=True)}
+
+
+@pytest.mark.parametrize("way", ["altered", "removed"])
+def test_a_lost_entry_is_no_damage_of_intact_rows(copied: StoreParts, way: str) -> None:
+    sql = "DELETE FROM ledger_entries WHERE n = ?"
+    if way == "altered":
+        sql = "UPDATE ledger_entries SET fact = x'00' WHERE n = ?"
+    columns = "n, journal_key, kind, subject_id, fact, hash"
+    entries = copied.run(f"SELECT {columns} FROM ledger_entries ORDER BY n")
+    last = entries[-1][0]
+    for entry in entries:
+        copied.run(sql, [entry[0]])
+        messages = [one.message for one in copied.damage()]
+        assert messages
+        assert not any("is not what its fact says" in one for one in messages), entry[:3]
+        copied.run("DELETE FROM ledger_entries WHERE n = ?", [entry[0]])
+        copied.run(f"INSERT INTO ledger_entries ({columns}) VALUES (?, ?, ?, ?, ?, ?)", entry)
+    assert (last, copied.damage()) == (len(entries) - 1, [])
+
+
+def test_an_altered_position_behind_a_lost_entry_is_named(copied: StoreParts) -> None:
+    copied.run("UPDATE ledger_entries SET fact = x'00' WHERE n = 1")
+    (call,) = copied.run("SELECT id FROM invocations WHERE start_entry = 16")[0]
+    copied.run("UPDATE invocations SET seq = seq + 100 WHERE id = ?", [call])
+    assert f"call {UUID(bytes=call)}" in named(copied)
+    copied.run("UPDATE invocations SET seq = seq + 1 WHERE id = ?", [call])
+    assert f"call {UUID(bytes=call)}" in named(copied)
 
 
 def test_receipts_that_were_rewritten_with_their_digest_show_when_made_anew(

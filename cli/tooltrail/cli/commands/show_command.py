@@ -71,6 +71,9 @@ def command(
     else:
         page_output()
         write(describe(detail))
+    if detail.summary.damage is not None:
+        say(f"tooltrail: {detail.summary.damage}; `tooltrail verify` names all damage")
+        return ExitCode.DAMAGED
     return ExitCode.OK
 
 

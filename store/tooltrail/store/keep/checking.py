@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Final, TypeAlias
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
@@ -12,6 +12,7 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.info import check_revision
 from tooltrail.store.search.index import check_blocks
+from tooltrail.store.verify.pages import damaged_tables, run_check
 
 OnStep = Callable[[int, int], None]
 """Called with the number of finished steps and the number of all steps."""
@@ -91,25 +92,13 @@ def iter_problems(database: Database, on_step: OnStep | None = None) -> Generato
 
 def _pages(connection: Connection) -> Iterator[str]:
     try:
-        yield from _answers(connection, "PRAGMA integrity_check")
+        for problem in run_check(connection, "PRAGMA integrity_check"):
+            yield f"integrity check: {problem}"
     except DamageError:
-        # SQLite stops at a table that it cannot start to read. The quick check may find more.
-        with suppress(DamageError):
-            yield from _answers(connection, "PRAGMA quick_check")
-        for (table,) in connection.query("SELECT name FROM sqlite_master WHERE type = 'table'"):
-            quoted = table.replace('"', '""')
-            try:
-                connection.query(f'PRAGMA integrity_check("{quoted}")')
-            except DamageError:
-                yield f"integrity check: table {table} or an index of it is damaged"
+        # SQLite stops at a table that it cannot start to read.
+        for _, problem in damaged_tables(connection):
+            yield f"integrity check: {problem}"
         raise
-
-
-def _answers(connection: Connection, asked: str) -> Iterator[str]:
-    # SQLite stops after a hundred findings, which is enough to show damage.
-    for (answer,) in connection.query(asked):
-        if answer != "ok":
-            yield f"integrity check: {answer}"
 
 
 def _own_row(connection: Connection) -> Iterator[str]:

@@ -115,12 +115,15 @@ def _detail(  # noqa: PLR0917  a table each
     read_omissions = [_OMISSION.read(row) for row in omissions]
     for _, more in (*read_streams, *read_artifacts, *read_omissions):
         problems += more
-    if environment is not None and environment.damage is not None:
-        problems.append("environment names a body that is missing or damaged")
     damage = damage_of("invocations", values["key"], problems) or surfaces.damage
+    lost = None
+    if environment is not None and environment.damage is not None:
+        # All else can be read.
+        lost = f"the environment of call {values['id']} is damaged: {environment.damage}"
+        environment = Body(b"{}")
     message = values["message_id"]
     return InvocationDetail(
-        view_of(values, damage),
+        view_of(values, damage or lost),
         surfaces.texts.get("arguments", b""),
         values["policy"],
         _text(surfaces, "output"),

@@ -1,6 +1,7 @@
 """Checks that every body and every artifact that a fact names exists and is unaltered."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -46,10 +47,22 @@ class Needed:
         for digest, subject in _without(checking, "bodies", self.bodies).items():
             message = f"body {digest} of {subject} is missing"
             checking.damage(subject, "bodies", None, message)
+        if checking.has_damaged_pages:
+            self._read_by_digest(checking)
         missing = _without(checking, "artifacts", self.artifacts)
         for digest, subject in _without(checking, "pending_artifacts", missing).items():
             message = f"artifact {artifact_path(digest)} of {subject} is missing"
             checking.damage(subject, "artifacts", None, message)
+
+    def _read_by_digest(self, checking: Checking) -> None:
+        """Read every body through the index of digests, since `check_bodies` may not reach it."""
+        wanted = self.bodies | self.optional
+        lost = _without(checking, "bodies", wanted)
+        for digest, subject in wanted.items():
+            if digest in lost or checking.is_removed(digest) or checking.body(digest) is not None:
+                continue
+            message = f"body {digest} of {subject} cannot be read"
+            checking.damage(subject, "bodies", None, message)
 
 
 def _without(
@@ -84,6 +97,13 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
             message = f"body {digest} has no bytes, and no tombstone says why"
             checking.damage(f"body {digest}", "bodies", "data", message)
         yield checking.take()
+    with suppress(DamageError, InvalidRecordError):  # the pages of the index are checked before
+        ((count,),) = checking.source.query("SELECT count(*) FROM bodies")  # of an index
+        read = checking.totals.checked["bodies"]
+        if read != count:
+            message = f"{read:,} of {count:,} rows of table bodies could be read in order"
+            checking.damage("table bodies", "bodies", None, message)
+    yield checking.take()
 
 
 def check_pending(checking: Checking) -> Iterator[list[Finding]]:
@@ -97,7 +117,7 @@ def check_pending(checking: Checking) -> Iterator[list[Finding]]:
         try:
             rows = checking.source.query(sql, (last, _ROWS_AT_ONCE))
         except (DamageError, InvalidRecordError):
-            checking.unreadable("pending_artifacts", "some digest", None)
+            checking.unreadable("pending_artifacts", None, None)
             rows = []
         for stored, role, reason in rows:
             path = _path_of(checking, stored)
@@ -117,9 +137,13 @@ def check_artifacts(
     No transaction is open while artifacts are read: each batch of rows has its own snapshot.
     Artifacts that are published after the first snapshot are left out.
     """
+    at, known = 0, "FALSE"
     with database.snapshot() as connection:
-        ((last,),) = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")
-    at, known = 0, f"key <= {last}"
+        try:
+            ((last,),) = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")
+            known = f"key <= {last}"
+        except DamageError:
+            checking.unreadable("artifacts", None, None)
     while True:
         with database.snapshot() as connection:
             source = checking.source = Source(connection, checking.unreadable)

@@ -73,6 +73,8 @@ def check_end(
     connection, subject, key = checking.connection, call.subject, call.row["key"]
     call.streams = fact.streams
     call.check(checking, "output", fact.output)
+    if fact.extras is not None:
+        needed.optional.setdefault(fact.extras, subject)
     shown = check_shown(checking, call, fact)
     expected = rows.end_columns(connection, fact, shown.omissions, entry)
     checking.compare(subject, "invocations", expected, call.row)

@@ -67,11 +67,14 @@ class SessionState:
     Attributes:
         row: row of `sessions`; None if it is missing.
         next_seq: the position of the next message or call.
+        lost: number of entries of the journal, before its last message or call, that cannot be
+            read. Each may have had a position in this session.
         is_closed: whether a fact closed it.
     """
 
     row: Row | None
     next_seq: int = FIRST_SEQ
+    lost: int = 0
     is_closed: bool = False
 
 
@@ -83,6 +86,7 @@ class Checking:
         size: about the number of rows to read.
         has_one_journal: whether the store has exactly one journal.
         has_forgotten: whether there were too many sessions to keep in memory.
+        has_damaged_pages: whether a check of the pages failed, so that rows may be skipped.
         sessions: the sessions that the current journal has named.
         tools: for each offered tool, whether an offer has the time in its row.
         matched: number of rows whose entry is a compared fact, by column.
@@ -93,6 +97,7 @@ class Checking:
     size: int = 0
     has_one_journal: bool = True
     has_forgotten: bool = False
+    has_damaged_pages: bool = False
     sessions: dict[UUID, SessionState] = field(default_factory=dict[UUID, SessionState])
     tools: dict[Digest, bool] = field(default_factory=dict[Digest, bool])
     matched: Counter[str] = field(default_factory=Counter[str])
@@ -133,11 +138,15 @@ class Checking:
         """Report a row that is missing."""
         self.damage(subject, table, None, f"{subject} is missing")
 
-    def unreadable(self, table: str, row: str, column: str | None) -> None:
-        """Report a row or a value that the database cannot read."""
-        what = table if column is None else f"{table}.{column}"
+    def unreadable(self, table: str, row: str | None, column: str | None) -> None:
+        """Report a value, a row, or any number of rows, that the database cannot read."""
+        if row is None:
+            message = f"some rows of table {table} cannot be read"
+            self.damage(f"table {table}", table, column, message)
+            return
         subject = f"row with {row} of {table}"
-        self.damage(subject, table, column, f"{what} of the row with {row} cannot be read")
+        what = f"the {subject}" if column is None else f"{table}.{column} of the row with {row}"
+        self.damage(subject, table, column, f"{what} cannot be read")
 
     def compare(
         self, subject: str, table: str, expected: Mapping[str, object], stored: Row

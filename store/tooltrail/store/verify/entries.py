@@ -94,7 +94,7 @@ class EntryChecks:
                 self._check_message(entry, fact)
 
     def _check_opened(self, entry: AppliedFact, fact: SessionOpened) -> None:
-        subject, row = f"session {fact.session}", self._session_of(fact).row
+        subject, row = f"session {fact.session}", self._session_of(entry, fact).row
         if row is None or self._is_repeated(entry, subject, row["open_journal_key"], row["entry"]):
             return
         expected = rows.opening_columns(self._connection, fact, entry.place)
@@ -106,13 +106,13 @@ class EntryChecks:
 
     def _check_closed(self, entry: AppliedFact, fact: SessionClosed) -> None:
         """Compare the end of a session. If several facts close it, the first one counts."""
-        session = self._session_of(fact)
+        session = self._session_of(entry, fact)
         was_closed, session.is_closed = session.is_closed, True
         row = session.row
         if row is None:
             return
         is_named = (row["close_journal_key"], row["close_entry"]) == entry.place
-        if is_named or (self._checking.is_strict and not was_closed):
+        if is_named or (self._checking.is_strict and not was_closed and not entry.lost):
             expected = rows.closing_columns(self._connection, fact, entry.place)
             self._checking.compare(f"session {fact.session}", "sessions", expected, row)
             self._checking.matched["sessions.close_entry"] += 1
@@ -144,14 +144,14 @@ class EntryChecks:
     def _check_started(self, entry: AppliedFact, fact: CallStarted) -> None:
         subject, call = f"call {fact.id}", self._calls.get(fact.id)
         row = None if call is None else call.row
-        session = self._session_of(fact)
+        session = self._session_of(entry, fact)
         is_late = session.is_closed
         expected = self._placed(entry, fact, subject, "invocations", row)
         if call is None or expected is None:
             return
         self._checking.matched["invocations.start_entry"] += 1
         self._checking.totals.checked["calls"] += 1
-        if self._checking.is_strict:
+        if self._checking.is_strict and (is_late or not entry.lost):
             expected["is_late"] = is_late
         for digest in (fact.policy, fact.environment):
             if digest is not None and digest != EMPTY:
@@ -159,7 +159,7 @@ class EntryChecks:
         check_start(self._checking, call, fact, entry.place, expected)
 
     def _check_ended(self, entry: AppliedFact, fact: CallEnded) -> None:
-        self._session_of(fact)
+        self._session_of(entry, fact)
         call = self._calls.get(fact.id)
         if call is None:
             return  # reported with its start
@@ -170,7 +170,7 @@ class EntryChecks:
             if self._receipts is not None:
                 self._receipts.check_end(self._checking, call, fact)
 
-    def _session_of(self, fact: Any) -> SessionState:
+    def _session_of(self, entry: AppliedFact, fact: Any) -> SessionState:
         """The session of a fact. The first fact of a session determines when it began."""
         checking, journal = self._checking, self._journal.key
         known = checking.sessions.get(fact.session)
@@ -181,8 +181,9 @@ class EntryChecks:
         if row is None:
             checking.missing(subject, "sessions")
         elif checking.is_strict or (row["journal_key"] == journal and not checking.has_forgotten):
-            opened_at = self._connection.moment(fact.at)
-            expected = {"journal_key": journal, "opened_at": opened_at}
+            expected: Row = {"journal_key": journal}
+            if not entry.lost:
+                expected["opened_at"] = self._connection.moment(fact.at)
             checking.compare(subject, "sessions", expected, row)
         if row is not None and row["entry"] is None and row["journal_key"] == journal:
             checking.totals.checked["sessions"] += 1  # others are counted with their opening
@@ -199,9 +200,10 @@ class EntryChecks:
     ) -> Row | None:
         """The position and session that a row must have; None if there is nothing to compare.
 
-        With one journal, positions have no gaps. Several journals share the positions of a session.
+        With one journal, only entries that cannot be read leave gaps between positions. Several
+        journals share the positions of a session.
         """
-        session, checking = self._session_of(fact), self._checking
+        session, checking = self._session_of(entry, fact), self._checking
         column = "start_entry" if table == "invocations" else "entry"
         if row is None:
             checking.missing(subject, table)
@@ -210,9 +212,11 @@ class EntryChecks:
         if self._is_repeated(entry, subject, row["journal_key"], row[column]):
             return None
         seq = row["seq"]
-        if checking.is_strict or not isinstance(seq, int) or seq < session.next_seq:
+        last = session.next_seq + entry.lost - session.lost
+        is_possible = isinstance(seq, int) and session.next_seq <= seq
+        if not is_possible or (checking.is_strict and seq > last):
             seq = session.next_seq
-        session.next_seq = seq + 1
+        session.next_seq, session.lost = seq + 1, entry.lost
         expected: Row = {"seq": seq}
         if session.row is not None:
             expected["session_key"] = session.row["key"]
@@ -221,14 +225,15 @@ class EntryChecks:
     def _is_repeated(self, entry: AppliedFact, subject: str, journal: Any, n: Any) -> bool:
         """Whether a fact repeats an earlier fact, whose entry the row names.
 
-        A row that names any other entry was altered: the comparison with its fact shows that.
+        A row that names any other entry was altered: the comparison with its fact shows that. If
+        the earlier entry cannot be read, there is nothing to compare.
         """
         here = entry.place
         if journal == here.journal_key and (n == here.n or not isinstance(n, int) or n > here.n):
             return False
         stored = self._checking.fact_json(journal, n)
         if stored is None:
-            return False
+            return journal == here.journal_key and entry.lost > 0
         try:
             differing = differing_members(stored, entry.json)
         except (AttributeError, LookupError, ValueError):

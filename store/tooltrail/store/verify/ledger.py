@@ -42,11 +42,16 @@ class Journal(NamedTuple):
 
 
 class AppliedFact(NamedTuple):
-    """One fact of the ledger that was applied."""
+    """One fact of the ledger that was applied.
+
+    Attributes:
+        lost: number of earlier entries of the journal that are missing or cannot be read.
+    """
 
     place: known.Entry
     fact: Fact
     json: bytes
+    lost: int
 
 
 def read_journals(checking: Checking) -> list[Journal]:
@@ -73,7 +78,7 @@ def read_journals(checking: Checking) -> list[Journal]:
         unknown = checking.source.query(_UNKNOWN_JOURNALS)
     except (DamageError, InvalidRecordError):
         unknown = []
-        checking.unreadable(_LEDGER, "some journal_key", None)
+        checking.unreadable(_LEDGER, None, None)
     for (key,) in unknown:
         subject = f"journal {key}"
         message = f"{subject} is missing, but the ledger has entries of it"
@@ -89,8 +94,9 @@ class Ledger:
     def __init__(self, checking: Checking, journal: Journal) -> None:
         self._checking = checking
         self._journal = journal
-        self._next = 0
+        self._next: int = 0
         self._count = 0
+        self._lost: int = 0
         self._holes: list[tuple[int, int]] = []
         # Possible hashes of the entry before; None if unknown.
         self._hashes: tuple[Any, ...] | None = (FIRST_HASH,)
@@ -98,7 +104,9 @@ class Ledger:
     def entries(self) -> Iterator[list[AppliedFact]]:
         """The applied facts, in batches. Reports problems of the ledger."""
         source, of_journal = self._checking.source, f"journal_key = {self._journal.key}"
-        for rows in source.scan(_LEDGER, "n", _BATCH_ENTRIES, of_journal):
+        following = None if self._journal.row is None else self._journal.row["next_index"]
+        last = following - 1 if isinstance(following, int) else None
+        for rows in source.scan(_LEDGER, "n", _BATCH_ENTRIES, of_journal, last=last):
             numbers = range(rows[0]["n"], rows[-1]["n"] + 1) if rows else range(0)
             refused = source.rows("rejected_facts", "n", numbers, of_journal) if rows else []
             rejected = {row["n"]: row for row in refused}
@@ -130,14 +138,17 @@ class Ledger:
             checking.compare(subject, _LEDGER, expected, row)
         if rejected is not None:
             table, kept = "rejected_facts", rejected["data"]
-            checking.compare(subject, table, {"subject_id": subject_id}, rejected)
-            if data is not None and not _is_kept(fact, data, kept):
-                message = f"the bytes of {subject} that were kept are altered"
-                checking.damage(subject, table, "data", message)
+            if data is not None:
+                checking.compare(subject, table, {"subject_id": subject_id}, rejected)
+                if not _is_kept(fact, data, kept):
+                    message = f"the bytes of {subject} that were kept are altered"
+                    checking.damage(subject, table, "data", message)
             message = f"{subject} could not be applied: {rejected['reason']}"
             checking.incomplete(subject, table, None, message)
         elif data is not None and fact is not None:
-            return AppliedFact(known.Entry(self._journal.key, n), fact, data)
+            return AppliedFact(known.Entry(self._journal.key, n), fact, data, self._lost)
+        else:
+            self._lost += 1
         return None
 
     def _unpacked(self, subject: str, packed: Any) -> bytes | None:
@@ -155,6 +166,7 @@ class Ledger:
         """Check that an entry continues the chain."""
         if n != self._next:
             self._hashes = None
+            self._lost += n - self._next
             if len(self._holes) < _MAX_HOLES:
                 self._holes.append((self._next, n - 1))
         self._next, self._count = n + 1, self._count + 1

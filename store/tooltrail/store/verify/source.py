@@ -12,8 +12,11 @@ from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection, Row, Values, in_parts
 from tooltrail.store.engines.failures import damage_if_unreadable
 
-ReportUnreadable = Callable[[str, str, str | None], None]
-"""Accepts the table, the key of the row as text, and the column; None for the complete row."""
+ReportUnreadable = Callable[[str, str | None, str | None], None]
+"""Accepts the table, the key of the row as text, and the column; None for the complete row.
+
+Without a key, any rows of the table may be affected.
+"""
 
 _FIRST: Final = -(1 << 63)
 
@@ -111,25 +114,45 @@ class Source:
         return owned
 
     def scan(
-        self, table: str, by: str, size: int, where: str = "TRUE", *, first: int = _FIRST
+        self,
+        table: str,
+        by: str,
+        size: int,
+        where: str = "TRUE",
+        *,
+        first: int = _FIRST,
+        last: int | None = None,
     ) -> Iterator[list[Row]]:
-        """All rows in the order of an integer column, in batches of at most `size`."""
-        bounds = f'SELECT min("{by}"), max("{by}") FROM {table} WHERE {where} AND "{by}" >= ?'
-        at, last = first, None
-        while last is None or at <= last:
-            try:
-                ((begin, end),) = self.query(bounds, (at,))
-            except (DamageError, InvalidRecordError):
-                if last is None:
-                    self._report(table, f"{by} {at} and behind", None)
-                    return
-                begin, end = at, last
-            if not isinstance(begin, int) or not isinstance(end, int):
-                if begin is not None:
-                    self._report(table, "a row whose key is not a number", by)
-                return
-            last, at = end, min(begin + size, end + 1)
-            yield self.rows(table, by, range(begin, at), where, order=by)
+        """All rows in the order of an integer column, in batches of at most `size`.
+
+        `last` is the last number, which is used if the database cannot read the end of the table.
+        """
+        # A query for both ends at once would read all rows between them.
+        ends = f'SELECT {{}}("{by}") FROM {table} WHERE {where} AND "{by}" >= ?'
+        at, end, rows = first, self._end(table, ends.format("max"), first), [Row()]
+        if end is UNREADABLE:
+            end = last
+        while isinstance(end, int) and at <= end:
+            begin = self._end(table, ends.format("min"), at)
+            if begin is UNREADABLE and rows:
+                begin = max(at, 0)
+            if not isinstance(begin, int):
+                end = begin
+                break
+            at = min(begin + size, end + 1)
+            rows = self.rows(table, by, range(begin, at), where, order=by)
+            yield rows
+        if not isinstance(end, int | Unreadable | None):
+            self._report(table, "a row whose key is not a number", by)
+
+    def _end(self, table: str, sql: str, at: int) -> Any:
+        """One end of the rows from a number on; None if there are none."""
+        try:
+            ((found,),) = self.query(sql, (at,))
+        except (DamageError, InvalidRecordError):
+            self._report(table, None, None)
+            return UNREADABLE
+        return found
 
     def _columns_of(self, table: str) -> list[str]:
         if table not in self._columns:
@@ -166,8 +189,11 @@ class Source:
             self._report(selection.table, f"{selection.by} {key}", None)
             return []
         (count,) = counts
-        for name in columns:
-            if name not in read:
-                self._report(selection.table, f"{selection.by} {key}", name)
-                read[name] = [keys[0] if name == selection.by else UNREADABLE] * count
+        lost = [name for name in columns if name not in read]
+        has_only_key = lost and read.keys() <= {selection.by, "key"}  # an index has them
+        reported: list[str | None] = [None] if has_only_key else [*lost]
+        for column in reported:
+            self._report(selection.table, f"{selection.by} {key}", column)
+        for name in lost:
+            read[name] = [keys[0] if name == selection.by else UNREADABLE] * count
         return [{name: values[n] for name, values in read.items()} for n in range(count)]

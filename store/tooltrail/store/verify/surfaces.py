@@ -193,7 +193,7 @@ def _check_made(checking: Checking, call: Call, fact: CallEnded) -> Shown:
     if not can_be_removed or not checking.is_removed(checking.digest(stored)):
         message = (
             f"the canonical result, receipt, renderer, omissions or artifacts of {call.subject}"
-            " are not what was made of its output"
+            " are not what was made of its output; `tooltrail verify --receipts` compares each"
         )
         checking.damage(call.subject, "surfaces", None, message)
     return found or NOT_RENDERED
@@ -271,7 +271,7 @@ class Receipts:
         return StreamRecord(**stream_members(stream), head=head, tail=tail)
 
     def _content(self, checking: Checking, call: Call, stream: StreamFact) -> bytes:
-        receipt = call.exact.get("receipt") or b""
+        receipt = call.exact.get("receipt") or call.plain("receipt") or b""
         for row in call.children["streams"]:
             offset = row["receipt_offset"]
             if row["digest"] == checking.connection.sha(stream.digest) and isinstance(offset, int):

@@ -13,6 +13,7 @@ from tooltrail.store.verify.checking import Checking, Finding, Totals
 from tooltrail.store.verify.entries import EntryChecks, check_tool_times
 from tooltrail.store.verify.extras import check_extras
 from tooltrail.store.verify.ledger import Ledger, read_journals
+from tooltrail.store.verify.pages import check_pages
 from tooltrail.store.verify.source import Source
 from tooltrail.store.verify.surfaces import Receipts
 
@@ -75,6 +76,7 @@ def _check(
 
 
 def _check_rows(checking: Checking, receipts: Receipts | None) -> Iterator[list[Finding]]:
+    check_pages(checking)
     if not checking.source.rows("store_info", "key", [1]):
         message = "the store lacks its row in store_info"
         checking.damage("the store", "store_info", None, message)
