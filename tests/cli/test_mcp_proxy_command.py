@@ -146,6 +146,30 @@ def test_each_way_to_fail_has_its_own_kind(cli: Cli) -> None:
     assert json.loads(str(good.extras)) == {"result": {"_meta": {"m": 2}}}
 
 
+def test_the_last_messages_need_no_newline(cli: Cli) -> None:
+    server = f"""
+import sys
+sys.stdin.read()
+sys.stdout.write({json.dumps(answer(1, "done"))!r})
+"""
+    assert proxied(cli, call(1).rstrip(b"\n"), server=python(server)).code == 0
+    assert states(cli) == [("success", None)]
+
+
+@pytest.mark.parametrize("depth", [300, 1_500, 50_000])
+def test_an_answer_that_is_nested_too_deep_ends_its_call(cli: Cli, depth: int) -> None:
+    server = f"""
+deep = '{{"[": ' * {depth} + '"\\\\"]"' + "}}" * {depth}
+input()
+print('{{"result": {{"content": [], "structuredContent": ' + deep + '}}, "id": 1}}', flush=True)
+input()
+"""
+    ended = proxied(cli, call(1) + b"\n", server=python(server))
+    assert ended.stdout.count(b"{") == depth + 2
+    assert "the traffic goes on: the message is nested deeper than" in ended.message
+    assert states(cli) == [("error", "output_persistence_failed")]
+
+
 def test_ids_are_paired_by_type_and_by_direction(cli: Cli) -> None:
     asking: dict[str, Any] = {
         "jsonrpc": "2.0",
