@@ -349,6 +349,9 @@ def test_a_damaged_event_is_said_once(cli: Cli) -> None:
     path = next((cli.spool / "hooks").iterdir())
     said = cli.ok("log").message
     assert f"{path}: 1 damaged part could not be imported" in said
+    data = path.read_bytes().splitlines(keepends=True)
+    size, offset = len(data[2]) - 1, len(data[0] + data[1])
+    assert f"\n{path}:3: {size} bytes at offset {offset}: not valid JSON\n" in said
     assert "damaged" not in cli.ok("log").message
 
 

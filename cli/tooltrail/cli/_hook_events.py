@@ -37,5 +37,8 @@ def import_and_report(spool: Path) -> None:
     """Import the events before a command reads, and print what is damaged."""
     for one in import_hook_events(spool):
         if isinstance(one, Imported) and one.damaged:
+            from tooltrail.cli._importing import say_damage  # noqa: PLC0415  rarely needed
+
             name, parts = printable(str(one.path)), counted(len(one.damaged), "damaged part")
             say(f"tooltrail: {name}: {parts} could not be imported")
+            say_damage(one.path, one.damaged)
