@@ -321,6 +321,9 @@ def test_what_cannot_be_run_is_reported(cli: Cli) -> None:
     assert (ended.code, ended.sentence) == (127, "command 'no-such-server' is not found")
     for wrong in ("", "--url http://a/ cat", "--url http://a/ --header é:1", "--url http://["):
         assert cli.run("mcp-proxy", *wrong.split()).code == 2
+    for url in ("not-a-url", "ftp://a/", "http://", "http://a:99999/"):
+        ended = cli.run("mcp-proxy", "--url", url)
+        assert (ended.code, ended.usage_error.startswith("--url is not valid: ")) == (2, True)
 
 
 def test_a_secret_in_base64_and_in_names_is_replaced(cli: Cli) -> None:
