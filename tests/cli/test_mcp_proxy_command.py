@@ -170,6 +170,26 @@ input()
     assert states(cli) == [("error", "output_persistence_failed")]
 
 
+def test_a_report_of_progress_that_is_nested_too_deep_costs_only_itself(cli: Cli) -> None:
+    server = f"""
+input()
+for n in ("1", "[" * 300 + "]" * 300, "3"):
+    params = '{{"progressToken": 7, "progress": ' + n + "}}"
+    print('{{"method": "notifications/progress", "params": ' + params + "}}", flush=True)
+print({json.dumps(answer(1, "done"))!r}, flush=True)
+input()
+"""
+    params = {"name": "t", "arguments": {}, "_meta": {"progressToken": 7}}
+    stdin = line(id=1, method="tools/call", params=params) + b"\n"
+    ended = proxied(cli, stdin, server=python(server))
+    assert ended.message.endswith("the traffic goes on: nested deeper than 256 levels\n")
+    assert states(cli) == [("success", None)]
+    (record,) = cli.ok("show", "--json").records
+    extras = record["extras"]
+    assert [one["progress"] for one in extras["progress"]] == [1, 3]
+    assert extras["progress_count"] == 3
+
+
 def test_ids_are_paired_by_type_and_by_direction(cli: Cli) -> None:
     asking: dict[str, Any] = {
         "jsonrpc": "2.0",

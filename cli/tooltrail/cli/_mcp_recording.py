@@ -273,6 +273,7 @@ class McpRecorder:
             if call.token == token != _NO_ID:
                 call.progress_count += 1
                 if call.progress_count <= _MOST_REPORTS:
+                    encode({"progress": [message.get("params")]})  # else the end would be rejected
                     call.progress.append(message.get("params"))
                     call.redacted.extend(parts.redacted)
 
