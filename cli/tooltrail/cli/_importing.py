@@ -13,6 +13,7 @@ from pathlib import Path
 from tooltrail.artifacts import FOLLOW_INTERVAL_S
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, say_error
+from tooltrail.cli._hook_events import say_damage
 from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._output import counted, print_array, printable, say
@@ -24,9 +25,6 @@ from tooltrail.importers.importing import UnknownFormatError
 from tooltrail.importers.lines import DamagedLine
 from tooltrail.records.errors import DiskFullError, NotFoundError, TooltrailError
 from tooltrail.redaction import RuleSet
-
-_MOST_DAMAGED = 10
-"""Damaged parts of a file that are printed."""
 
 _COLUMNS = ("sessions", "messages", "calls", "results", "new", "known")
 
@@ -208,16 +206,6 @@ def failure_code(results: Sequence[ImportResult]) -> ExitCode | None:
     """The exit code of the last file that could not be imported; None if there is none."""
     codes = [code_of(one) for one in results if isinstance(one, TooltrailError)]
     return codes[-1] if codes else None
-
-
-def say_damage(path: Path, parts: Sequence[DamagedLine]) -> None:
-    """Print what is damaged in a file, the first parts one by one."""
-    name = printable(str(path))
-    for damaged in parts[:_MOST_DAMAGED]:
-        size = counted(len(damaged.data), "byte")
-        say(f"{name}:{damaged.number}: {size} at offset {damaged.offset:,}: {damaged.reason}")
-    if (more := len(parts) - _MOST_DAMAGED) > 0:
-        say(f"{name}: {counted(more, 'more damaged part')}; --json lists them all")
 
 
 def _say_problems(one: Imported) -> None:
