@@ -47,11 +47,11 @@ def import_and_report(spool: Path) -> None:
             say_damage(one.path, one.damaged)
 
 
-def say_damage(path: Path, parts: Sequence[DamagedLine]) -> None:
-    """Print what is damaged in a file, the first parts one by one."""
+def say_damage(path: Path, parts: Sequence[DamagedLine], hint: str = "") -> None:
+    """Print what is damaged in a file: the first parts, and how many more with a hint."""
     name = printable(str(path))
     for damaged in parts[:_MOST_DAMAGED]:
         size = counted(len(damaged.data), "byte")
         say(f"{name}:{damaged.number}: {size} at offset {damaged.offset:,}: {damaged.reason}")
     if (more := len(parts) - _MOST_DAMAGED) > 0:
-        say(f"{name}: {counted(more, 'more damaged part')}; --json lists them all")
+        say(f"{name}: {counted(more, 'more damaged part')}{hint}")

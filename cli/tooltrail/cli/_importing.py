@@ -210,7 +210,7 @@ def failure_code(results: Sequence[ImportResult]) -> ExitCode | None:
 
 def _say_problems(one: Imported) -> None:
     name = printable(str(one.path))
-    say_damage(one.path, one.damaged)
+    say_damage(one.path, one.damaged, "; --json lists them all")
     if unpaired := one.counts.get("unpaired_calls", 0):
         say(f"{name}: {counted(unpaired, 'call')} without a result")
     if unpaired := one.counts.get("unpaired_results", 0):
