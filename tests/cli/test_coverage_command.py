@@ -64,3 +64,18 @@ def test_a_folder_without_sessions_is_refused(cli: Cli) -> None:
     (cli.folder / "empty").mkdir()
     ended = cli.run("coverage", str(cli.folder / "empty"))
     assert (ended.code, "no sessions of known agents found" in ended.sentence) == (3, True)
+
+
+def test_a_file_of_no_known_format_is_a_gap_if_it_may_be_a_session(cli: Cli) -> None:
+    folder = cli.folder / "in"
+    folder.mkdir()
+    path = transcript(cli, 3, "in/s.jsonl")
+    cli.ok("import", str(path))
+    index = write_lines(folder / "index.json", [{"version": 1}])
+    ended = cli.ok("coverage", str(folder))
+    assert f"1 file of no known format was skipped, such as {index}\n" in ended.message
+    assert cli.run("coverage", str(path), str(index)).code == 3
+    path.rename(folder / "s.json")
+    assert cli.run("coverage", str(folder)).code == 1
+    index.rename(folder / "index.jsonl")
+    assert cli.run("coverage", str(folder)).code == 1

@@ -309,6 +309,34 @@ def test_the_status_says_where_hooks_are(at_home: Cli) -> None:
     path.write_text(json.dumps(found))
     ended = at_home.run("hook", "status", "claude-code")
     assert (ended.code, "missing: PreToolUse" in ended.text) == (4, True)
+    counts = [one["events"] for one in at_home.run("hook", "status", "--json").records]
+    assert counts == [7, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("/no/tooltrail hook", "/no/tooltrail"),
+        ("no-program -m tooltrail.cli hook '", "no-program -m tooltrail.cli hook '"),
+    ],
+)
+def test_a_hook_whose_program_does_not_exist_is_not_installed(
+    at_home: Cli, command: str, program: str
+) -> None:
+    at_home.ok("hook", "install", "codex", "--project")
+    path = Path(".codex/hooks.json")
+    path.write_text(path.read_text().replace("tooltrail hook --agent codex", command))
+    ended = at_home.run("hook", "status", "codex")
+    assert (ended.code, f"no such program: {program}  " in ended.text) == (4, True)
+
+
+def test_settings_that_cannot_be_read_hide_no_others(at_home: Cli) -> None:
+    at_home.ok("hook", "install", "codex")
+    path = settings(at_home, "{")
+    ended = at_home.run("hook", "status", "--json")
+    assert (ended.code, f"{path} cannot be used: it is not JSON" in ended.message) == (2, True)
+    states = [(one["agent"], one["hook"]) for one in ended.records]
+    assert states[::2] == [("claude-code", "cannot be read"), ("codex", "installed")]
 
 
 WRONG_LINE = '{\n  "a": 1,\n  "b": [1,]\n}\n'
@@ -360,6 +388,9 @@ def test_a_damaged_event_is_said_once(cli: Cli) -> None:
     path = next((cli.spool / "hooks").iterdir())
     said = cli.ok("log").message
     assert f"{path}: 1 damaged part could not be imported" in said
+    data = path.read_bytes().splitlines(keepends=True)
+    size, offset = len(data[2]) - 1, len(data[0] + data[1])
+    assert f"\n{path}:3: {size} bytes at offset {offset}: not valid JSON\n" in said
     assert "damaged" not in cli.ok("log").message
 
 

@@ -196,6 +196,46 @@ def test_a_file_of_a_folder_that_cannot_be_read_costs_only_itself(
     assert len(cli.ok("log", "--json").records) == 2
 
 
+@pytest.mark.parametrize("command", ["import", "coverage"])
+@pytest.mark.parametrize("locked", ["in", "in/locked"])
+def test_a_folder_that_cannot_be_read_is_reported(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str, locked: str
+) -> None:
+    session_file(cli.folder / "in")
+    unread = cli.folder / locked
+    unread.mkdir(exist_ok=True)
+    plain_scan, plain_open = os.scandir, Path.open
+
+    def scan_unlocked(path: Any) -> Any:
+        if path == str(unread):
+            raise PermissionError(13, "Permission denied", path)
+        return plain_scan(path)
+
+    def open_unlocked(path: Path, *arguments: Any, **more: Any) -> Any:
+        if path == unread:
+            raise PermissionError(13, "Permission denied")
+        return plain_open(path, *arguments, **more)
+
+    monkeypatch.setattr(os, "scandir", scan_unlocked)
+    monkeypatch.setattr(Path, "open", open_unlocked)
+    ended = cli.run(command, str(cli.folder / "in"))
+    assert ended.code == ExitCode.UNAVAILABLE
+    assert f"tooltrail: {unread} cannot be read: Permission denied\n" in ended.message
+
+
+def test_files_of_no_known_format_in_a_folder_are_counted(cli: Cli) -> None:
+    folder = cli.folder / "in"
+    path = session_file(folder)
+    (folder / "empty.jsonl").touch()
+    odd = folder / "odd.jsonl"
+    odd.write_bytes(path.read_text().encode("utf-16"))
+    note = f"1 file of no known format was skipped, such as {odd}\n"
+    assert cli.ok("import", str(folder)).message.startswith(note)
+    path.unlink()
+    ended = cli.run("import", str(folder))
+    assert (ended.code, ended.message.startswith(note)) == (3, True)
+
+
 def test_credentials_are_replaced_unless_they_are_wanted(cli: Cli) -> None:
     token = "ghp" + "_" + "a1B2" * 9
     lines = [claude_call(1, "t1", "Bash", {"command": f"curl -H {token}"})]
@@ -229,3 +269,25 @@ def test_following_imports_what_an_agent_writes(cli: Cli) -> None:
         process.send_signal(signal.SIGINT)
         process.communicate()
     assert process.returncode == -signal.SIGINT
+
+
+def test_following_names_each_damaged_line_and_each_skipped_file_once(cli: Cli) -> None:
+    (cli.folder / "in").mkdir()
+    path = write_lines(cli.folder / "in" / "s.jsonl", LINES[:1])
+    odd = write_lines(cli.folder / "in" / "odd.jsonl", [{"a": 1}])
+    with cli.start("import", "--follow", str(cli.folder / "in")) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        data = path.read_bytes()
+        path.write_bytes(data + b"garbage {\n" + json.dumps(LINES[1]).encode() + b"\n")
+        process.stdout.readline()
+        with path.open("ab") as file:
+            file.write(json.dumps(LINES[2]).encode() + b"\n{half")
+        write_lines(odd, [{"a": 1}] * 2)
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, messages = process.communicate()
+    assert messages.decode().splitlines() == [
+        f"1 file of no known format was skipped, such as {odd}",
+        f"{path}:2: 9 bytes at offset {len(data):,}: not valid JSON",
+    ]

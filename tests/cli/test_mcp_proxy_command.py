@@ -146,6 +146,50 @@ def test_each_way_to_fail_has_its_own_kind(cli: Cli) -> None:
     assert json.loads(str(good.extras)) == {"result": {"_meta": {"m": 2}}}
 
 
+def test_the_last_messages_need_no_newline(cli: Cli) -> None:
+    server = f"""
+import sys
+sys.stdin.read()
+sys.stdout.write({json.dumps(answer(1, "done"))!r})
+"""
+    assert proxied(cli, call(1).rstrip(b"\n"), server=python(server)).code == 0
+    assert states(cli) == [("success", None)]
+
+
+@pytest.mark.parametrize("depth", [300, 1_500, 50_000])
+def test_an_answer_that_is_nested_too_deep_ends_its_call(cli: Cli, depth: int) -> None:
+    server = f"""
+deep = '{{"[": ' * {depth} + '"\\\\"]"' + "}}" * {depth}
+input()
+print('{{"result": {{"content": [], "structuredContent": ' + deep + '}}, "id": 1}}', flush=True)
+input()
+"""
+    ended = proxied(cli, call(1) + b"\n", server=python(server))
+    assert ended.stdout.count(b"{") == depth + 2
+    assert "the traffic goes on: the message is nested deeper than" in ended.message
+    assert states(cli) == [("error", "output_persistence_failed")]
+
+
+def test_a_report_of_progress_that_is_nested_too_deep_costs_only_itself(cli: Cli) -> None:
+    server = f"""
+input()
+for n in ("1", "[" * 300 + "]" * 300, "3"):
+    params = '{{"progressToken": 7, "progress": ' + n + "}}"
+    print('{{"method": "notifications/progress", "params": ' + params + "}}", flush=True)
+print({json.dumps(answer(1, "done"))!r}, flush=True)
+input()
+"""
+    params = {"name": "t", "arguments": {}, "_meta": {"progressToken": 7}}
+    stdin = line(id=1, method="tools/call", params=params) + b"\n"
+    ended = proxied(cli, stdin, server=python(server))
+    assert ended.message.endswith("the traffic goes on: nested deeper than 256 levels\n")
+    assert states(cli) == [("success", None)]
+    (record,) = cli.ok("show", "--json").records
+    extras = record["extras"]
+    assert [one["progress"] for one in extras["progress"]] == [1, 3]
+    assert extras["progress_count"] == 3
+
+
 def test_ids_are_paired_by_type_and_by_direction(cli: Cli) -> None:
     asking: dict[str, Any] = {
         "jsonrpc": "2.0",
@@ -297,6 +341,9 @@ def test_what_cannot_be_run_is_reported(cli: Cli) -> None:
     assert (ended.code, ended.sentence) == (127, "command 'no-such-server' is not found")
     for wrong in ("", "--url http://a/ cat", "--url http://a/ --header é:1", "--url http://["):
         assert cli.run("mcp-proxy", *wrong.split()).code == 2
+    for url in ("not-a-url", "ftp://a/", "http://", "http://a:99999/"):
+        ended = cli.run("mcp-proxy", "--url", url)
+        assert (ended.code, ended.usage_error.startswith("--url is not valid: ")) == (2, True)
 
 
 def test_a_secret_in_base64_and_in_names_is_replaced(cli: Cli) -> None:

@@ -105,13 +105,15 @@ def test_a_user_names_more_secrets_in_a_file(cli: Cli) -> None:
         ("environment = [1]", "must be texts"),
         ("patterns = 1", "patterns must be a table"),
         ('[patterns]\nX = "a"', "needs a name"),
+        ('environment = ["PIN"]', "$PIN is shorter than 8 bytes, so it would match parts of words"),
+        ('environment = ["PIN"]', "remove PIN from `environment`, or use a longer value"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(cli: Cli, text: str | None, problem: str) -> None:
     path = cli.folder / "redaction.toml"
     if text is not None:
         path.write_text(text)
-    cli.environment["TOOLTRAIL_REDACTION"] = str(path)
+    cli.environment |= {"TOOLTRAIL_REDACTION": str(path), "PIN": "1234567"}
     ended = cli.run("exec", "--", "touch", str(cli.folder / "ran"))
     assert (ended.code, (cli.folder / "ran").exists()) == (2, False)
     assert ended.sentence.startswith(f"$TOOLTRAIL_REDACTION: {path} cannot be used: ")

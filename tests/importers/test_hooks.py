@@ -365,6 +365,21 @@ def test_a_torn_event_costs_only_itself(tmp_path: Path) -> None:
     assert not has_events(tmp_path / "tooltrail.db-spool")
 
 
+@pytest.mark.parametrize("missing", ["session_id", "tool_name", "tool_use_id"])
+@pytest.mark.parametrize("wrong", [None, "", 5, ["a"]])
+@pytest.mark.parametrize("kind", ["PreToolUse", "PostToolUse"])
+def test_an_event_without_the_name_of_a_tool_or_a_call_is_damaged(
+    tmp_path: Path, kind: str, missing: str, wrong: Any
+) -> None:
+    log(tmp_path, tool("PreToolUse", "t1"))
+    imported(tmp_path)
+    log(tmp_path, {**tool(kind, "t2"), missing: wrong}, tool("PreToolUse", "t3"))
+    *_, report = imported(tmp_path)
+    (damaged,) = report.damaged
+    assert (damaged.number, f"({missing} is not a text)" in damaged.reason) == (2, True)
+    assert names_in(tmp_path) == ["t1", "t3"]
+
+
 def test_a_log_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
     log(tmp_path, tool("PreToolUse", "t1"))
     (tmp_path / "tooltrail.db-spool" / "hooks" / "claude-code-2026-01-01.jsonl").mkdir()

@@ -1,5 +1,6 @@
 """Imports the events that `tooltrail hook` has logged."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tooltrail.cli._failures import say_error
@@ -7,7 +8,11 @@ from tooltrail.cli._output import counted, printable, say
 from tooltrail.cli._redaction import used_rules
 from tooltrail.importers import Imported, ImportResult
 from tooltrail.importers.hooks import has_events, import_events, settle
+from tooltrail.importers.lines import DamagedLine
 from tooltrail.records.errors import TooltrailError, UnavailableError
+
+_MOST_DAMAGED = 10
+"""Damaged parts of a file that are printed."""
 
 
 def import_hook_events(spool: Path, *, is_waiting: bool = False) -> list[ImportResult]:
@@ -39,3 +44,14 @@ def import_and_report(spool: Path) -> None:
         if isinstance(one, Imported) and one.damaged:
             name, parts = printable(str(one.path)), counted(len(one.damaged), "damaged part")
             say(f"tooltrail: {name}: {parts} could not be imported")
+            say_damage(one.path, one.damaged)
+
+
+def say_damage(path: Path, parts: Sequence[DamagedLine], hint: str = "") -> None:
+    """Print what is damaged in a file: the first parts, and how many more with a hint."""
+    name = printable(str(path))
+    for damaged in parts[:_MOST_DAMAGED]:
+        size = counted(len(damaged.data), "byte")
+        say(f"{name}:{damaged.number}: {size} at offset {damaged.offset:,}: {damaged.reason}")
+    if (more := len(parts) - _MOST_DAMAGED) > 0:
+        say(f"{name}: {counted(more, 'more damaged part')}{hint}")

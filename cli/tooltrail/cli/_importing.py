@@ -1,8 +1,10 @@
 """The work of `tooltrail import`: find files, import them with a progress bar, and report."""
 
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -11,6 +13,7 @@ from pathlib import Path
 from tooltrail.artifacts import FOLLOW_INTERVAL_S
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, say_error
+from tooltrail.cli._hook_events import say_damage
 from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._output import counted, print_array, printable, say
@@ -18,11 +21,10 @@ from tooltrail.cli._tables import print_table
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.importers import Imported, Importer, ImportResult, session_files, usual_folders
 from tooltrail.importers.hooks import has_events
+from tooltrail.importers.importing import UnknownFormatError
+from tooltrail.importers.lines import DamagedLine
 from tooltrail.records.errors import DiskFullError, NotFoundError, TooltrailError
 from tooltrail.redaction import RuleSet
-
-_MOST_DAMAGED = 10
-"""Damaged parts of a file that are printed."""
 
 _COLUMNS = ("sessions", "messages", "calls", "results", "new", "known")
 
@@ -35,23 +37,63 @@ def import_with_bar(
     *,
     since: datetime | None = None,
     is_dry_run: bool = False,
-) -> list[ImportResult]:
+) -> tuple[list[ImportResult], list[Path]]:
     """Import files into a spool, with a progress bar on a terminal.
 
     Without paths, says first what the usual folders hold. Files that have not changed after `since`
     are left out. What cannot be imported is reported, and the other files are still imported.
+
+    Returns:
+        What was imported, and the files of no known format in folders, which were skipped.
 
     Raises:
         NotFoundError: nothing is found.
         TooltrailError: none of the paths can be imported.
     """
     changed_after = 0 if since is None else since.timestamp()
-    files = [*_files(paths, lambda _file, state: state.st_mtime >= changed_after)]
+
+    def is_wanted(_: Path, state: os.stat_result | None) -> bool:
+        if state is None or stat.S_ISDIR(state.st_mode):  # it cannot be read
+            return True
+        return state.st_mtime >= changed_after
+
+    files = [*_files(paths, is_wanted)]
     for folder in () if paths else usual_folders(os.environ, Path.home()):
         found = counted(sum(one.is_relative_to(folder) for one in files), "file")
         say(f"found {found} in {printable(str(folder))}")
     importer = Importer(spool, rules, is_dry_run=is_dry_run)
+    results, skipped = _import_all(importer, files, paths, format_name)
+    _say_skipped(skipped)
+    failures = [one for one in results if isinstance(one, TooltrailError)]
+    if failures and len(failures) == len(results):
+        raise failures[0]
+    if since is None and not results:
+        where = f" in {', '.join(map(str, paths))}" if paths else "; name a file or a folder"
+        raise NotFoundError(f"no sessions of known agents found{where}")
+    for failure in failures:
+        say_error(failure)
+    return results, skipped
+
+
+def _files(
+    paths: Sequence[Path], is_wanted: Callable[[Path, os.stat_result | None], bool]
+) -> Iterator[Path]:
+    """The files to import. A file that is gone has no state: its import reports that."""
+    for path in paths or usual_folders(os.environ, Path.home()):
+        for file in session_files(path):
+            state = None
+            with suppress(OSError):
+                state = file.stat()
+            if is_wanted(file, state):
+                yield file
+
+
+def _import_all(
+    importer: Importer, files: Sequence[Path], paths: Sequence[Path], format_name: str | None
+) -> tuple[list[ImportResult], list[Path]]:
+    """What was imported from each file, and the files of no known format that no path names."""
     results: list[ImportResult] = []
+    skipped: list[Path] = []
     read = 0
     with progress_bar("importing", len(files)) as update:
 
@@ -61,46 +103,34 @@ def import_with_bar(
             update(done, read)
 
         for done, file in enumerate(files):
-            one = _import_one(importer, file, paths, format_name, partial(advance, done))
-            if one is not None:
+            one = _import_one(importer, file, format_name, partial(advance, done))
+            if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
+            elif isinstance(one, UnknownFormatError):
+                skipped.append(file)
             if isinstance(one, DiskFullError):
                 break  # for the other files there is no room either
-    failures = [one for one in results if isinstance(one, TooltrailError)]
-    if failures and len(failures) == len(results):
-        raise failures[0]
-    if since is None and not results:
-        where = f" in {', '.join(map(str, paths))}" if paths else "; name a file or a folder"
-        raise NotFoundError(f"no sessions of known agents found{where}")
-    for failure in failures:
-        say_error(failure)
-    return results
-
-
-def _files(
-    paths: Sequence[Path], is_wanted: Callable[[Path, os.stat_result], bool]
-) -> Iterator[Path]:
-    """The files to import. A file that is gone is included: its import reports that."""
-    for path in paths or usual_folders(os.environ, Path.home()):
-        for file in session_files(path):
-            with suppress(OSError):
-                if not is_wanted(file, file.stat()):
-                    continue
-            yield file
+    return results, skipped
 
 
 def _import_one(
     importer: Importer,
     file: Path,
-    paths: Sequence[Path],
     format_name: str | None,
     on_progress: Callable[[int], None] = lambda _size: None,
-) -> ImportResult | None:
-    """Import a file; None for a file of another format, unless its own path was given."""
+) -> ImportResult:
+    """Import a file; return the error if that fails."""
     try:
         return importer.import_file(file, format_name, on_progress)
     except TooltrailError as error:
-        return error if file in paths or not isinstance(error, NotFoundError) else None
+        return error
+
+
+def _say_skipped(files: Sequence[Path]) -> None:
+    if files:
+        verb = "was" if len(files) == 1 else "were"
+        such_as = printable(str(files[0]))
+        say(f"{counted(len(files), 'file')} of no known format {verb} skipped, such as {such_as}")
 
 
 def follow(
@@ -111,27 +141,39 @@ def follow(
 ) -> Iterator[Imported]:
     """Import each file when it changes, and ingest what was recorded. Never ends.
 
-    The first pass imports everything. Files of other formats are skipped, and a file that cannot be
-    imported is reported each time it changes.
+    The first pass imports everything. A file of no known format and a damaged line are reported
+    once, and a file that cannot be imported is reported each time it changes.
     """
     importer = Importer(location.spool_folder, rules)
-    seen: dict[Path, tuple[int, int]] = {}
+    seen: dict[Path, tuple[int, int] | None] = {}
+    known_damage: dict[Path, AbstractSet[DamagedLine]] = {}
+    skipped: dict[Path, None] = {}
 
-    def has_changed(file: Path, state: os.stat_result) -> bool:
-        before, seen[file] = seen.get(file), (state.st_mtime_ns, state.st_size)
+    def has_changed(file: Path, state: os.stat_result | None) -> bool:
+        before = seen.get(file, ())
+        seen[file] = None if state is None else (state.st_mtime_ns, state.st_size)
         return seen[file] != before
 
     while True:
-        has_new = False
+        has_new, count = False, len(skipped)
         for file in _files(paths, has_changed):
-            one = _import_one(importer, file, (), format_name)
-            if isinstance(one, TooltrailError):
-                say_error(one)
-            elif one is not None and one.counts.get("new"):
-                has_new = True
-                yield one
+            one = _import_one(importer, file, format_name)
+            if isinstance(one, UnknownFormatError):
+                skipped[file] = None
+            elif isinstance(one, TooltrailError):
+                if not isinstance(one, NotFoundError):  # it is gone, or does not exist yet
+                    say_error(one)
+            else:
+                damaged = [part for part in one.damaged if not part.is_last]
+                before = known_damage.get(file, frozenset())
+                say_damage(file, [part for part in damaged if part not in before])
+                known_damage[file] = frozenset(damaged)
+                if one.counts.get("new"):
+                    has_new = True
+                    yield one
             if isinstance(one, DiskFullError):
                 break
+        _say_skipped([*skipped][count:])
         if has_new or has_events(location.spool_folder):
             with location.open(create=True) as store:  # imports hook events
                 _ = store.reader  # ingests
@@ -168,11 +210,7 @@ def failure_code(results: Sequence[ImportResult]) -> ExitCode | None:
 
 def _say_problems(one: Imported) -> None:
     name = printable(str(one.path))
-    for damaged in one.damaged[:_MOST_DAMAGED]:
-        size = counted(len(damaged.data), "byte")
-        say(f"{name}:{damaged.number}: {size} at offset {damaged.offset:,}: {damaged.reason}")
-    if (more := len(one.damaged) - _MOST_DAMAGED) > 0:
-        say(f"{name}: {counted(more, 'more damaged part')}; --json lists them all")
+    say_damage(one.path, one.damaged, "; --json lists them all")
     if unpaired := one.counts.get("unpaired_calls", 0):
         say(f"{name}: {counted(unpaired, 'call')} without a result")
     if unpaired := one.counts.get("unpaired_results", 0):

@@ -97,7 +97,9 @@ class _Bridge:
 
     def _read(self) -> None:
         for line in sys.stdin.buffer:
-            self._recorder.copy("client", line)
+            self._recorder.copy(
+                "client", line.removesuffix(b"\n") + b"\n"
+            )  # the last may have none
             self._loop.call_soon_threadsafe(self._send, line)
         self._loop.call_soon_threadsafe(self._end, 0)
 

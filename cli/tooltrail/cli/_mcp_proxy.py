@@ -25,6 +25,7 @@ def run_stdio(argv: Sequence[str], recorder: McpRecorder) -> int:
     except SpawnFailure as failure:
         say(f"tooltrail: {failure.message}")
         return failure.exit_code
+    recorder.copy("server", b"\n")
     return ended.mirrored
 
 
@@ -40,6 +41,7 @@ def _pass_input_on(recorder: McpRecorder) -> None:
             while data := os.read(source, BLOCK):
                 recorder.copy("client", data)  # before its answer
                 write_all(writer, data)
+        recorder.copy("client", b"\n")  # the last message may have no newline
         os.close(writer)
 
     threading.Thread(target=pump, daemon=True).start()

@@ -7,6 +7,7 @@ Everything else, such as a line that is not JSON, is not recorded.
 
 import base64
 import json
+import re
 import threading
 import time
 from collections import defaultdict
@@ -29,7 +30,7 @@ from tooltrail.importers.values import NOTHING
 from tooltrail.journal import Entry, Invocation, Recorder, Session
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.environment import NOT_REDACTED
-from tooltrail.records.canonical_json import encode
+from tooltrail.records.canonical_json import MAX_DEPTH, encode
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import RedactionFact
 from tooltrail.redaction import RuleSet
@@ -58,6 +59,10 @@ _MOST_REPORTS: Final = 100
 
 _CLOSE_S: Final = 30
 """How long the end of the proxy waits for a slow disk."""
+
+
+_BRACKET: Final = re.compile(rb'[][{}]|"[^"\\]*(?:\\.[^"\\]*)*"')
+"""A bracket of JSON, or a text, which may hold other brackets."""
 
 
 class LineSplitter:
@@ -268,6 +273,7 @@ class McpRecorder:
             if call.token == token != _NO_ID:
                 call.progress_count += 1
                 if call.progress_count <= _MOST_REPORTS:
+                    encode({"progress": [message.get("params")]})  # else the end would be rejected
                     call.progress.append(message.get("params"))
                     call.redacted.extend(parts.redacted)
 
@@ -364,11 +370,33 @@ def _clean_base64(message: JsonObject, parts: Parts) -> None:
 
 
 def message_in(line: bytes) -> JsonObject:
-    """The message of a line; empty if the line is not a JSON object."""
+    """The message of a line; empty if the line is not a JSON object.
+
+    A message that is nested too deep to be read has null in place of its innermost values. It is
+    still nested too deep to be recorded, but has its id.
+    """
     try:
         return object_in(json.loads(line.decode("utf-8", "surrogatepass")))
-    except (ValueError, RecursionError):
+    except RecursionError:
+        return message_in(_cut_at_depth(line, 2 * MAX_DEPTH))
+    except ValueError:
         return {}
+
+
+def _cut_at_depth(line: bytes, levels: int) -> bytes:
+    """The JSON of a line with null in place of values that are nested deeper."""
+    kept, depth, begin = list[bytes](), 0, 0
+    for token in _BRACKET.finditer(line):
+        if token[0] in b"[{":
+            depth += 1
+            if depth == levels + 1:
+                kept.append(line[begin : token.start()])
+        elif token[0] in b"]}":
+            if depth == levels + 1:
+                kept.append(b"null")
+                begin = token.end()
+            depth -= 1
+    return b"".join([*kept, line[begin:]])
 
 
 def key_of(members: JsonObject, name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Annotated, Any
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
 from pydantic_core import to_jsonable_python
 
 from tooltrail.agents.searching import search_blocks
@@ -31,9 +31,9 @@ from tooltrail.store.filters import FAILED, OUTCOMES
 from tooltrail.transcripts import FORMATS, load_transcript
 
 try:
-    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
-    from mcp_types import ToolAnnotations
+    from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 except ModuleNotFoundError as error:
     raise UnavailableError(
         "the MCP server needs mcp, which is not installed: pip install 'tooltrail[mcp]'"
@@ -163,11 +163,25 @@ class RecordTools:
             raise ToolError(str(error)) from error
 
 
+class _Server(MCPServer[None]):
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Arguments of another form than its schema are an error of one sentence."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(wrong := error.__cause__, ValidationError):
+                raise
+            each = (f"{one['loc'][0]}: {one['msg']}" for one in wrong.errors())
+            raise ToolError(f"Error executing tool {name}: {'; '.join(each)}") from wrong
+
+
 def serve(location: Location) -> None:
     """Answer MCP requests on standard input until it ends."""
     tools = RecordTools(location)
     about = "Every tool call with its complete output. Read what a receipt left out."
-    server = MCPServer("tooltrail", version=VERSION, instructions=about, log_level="WARNING")
+    server = _Server("tooltrail", version=VERSION, instructions=about, log_level="WARNING")
     for tool in (tools.list_calls, tools.show_call, tools.read, tools.grep):
         hints = ToolAnnotations(read_only_hint=True)
         server.add_tool(tool, annotations=hints, structured_output=False)

@@ -7,12 +7,12 @@ internal-key = "INT-[0-9]{8}"        # regular expressions of bytes, by the name
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from tooltrail.cli._config_files import read_config
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.redaction.rules import RuleSet, default_rules
+from tooltrail.redaction.rules import LEAST_OF_VALUE, RuleSet, default_rules
 
 VARIABLE = "TOOLTRAIL_REDACTION"
 """Environment variable that names the file of the user."""
@@ -30,12 +30,29 @@ def used_rules(environment: Mapping[str, str] = os.environ) -> RuleSet:
 
     try:
         patterns, names = _read(tomllib.loads(read_config(name).decode()))
-        found = {one: environment[one] for one in names if environment.get(one)}
-        values = {one.lower().replace("_", "-").strip("-"): text for one, text in found.items()}
-        return default_rules().extended(patterns=patterns, values=values)
+        return default_rules().extended(patterns=patterns, values=_values(names, environment))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
         raise InvalidRecordError(f"${VARIABLE}: {name} cannot be used: {reason}") from error
+
+
+def _values(names: Iterable[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """The values of variables that are not empty, by the name of their rule.
+
+    Raises:
+        ValueError: a value is too short.
+    """
+    values: dict[str, str] = {}
+    for name in names:
+        if not (value := environment.get(name)):
+            continue
+        if len(value.encode("utf-8", "surrogatepass")) < LEAST_OF_VALUE:
+            raise ValueError(
+                f"the value of ${name} is shorter than {LEAST_OF_VALUE} bytes, so it would match"
+                f" parts of words; remove {name} from `environment`, or use a longer value"
+            )
+        values[name.lower().replace("_", "-").strip("-")] = value
+    return values
 
 
 def _read(settings: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:

@@ -78,7 +78,7 @@ class Reader(events.FileReader):
         event, at = object_of(line.value, "event"), object_of(line.value).get("at")
         session, kind = self._session_of(event), str(event.get("hook_event_name"))
         if kind == "PreToolUse":
-            name = (session, str(event.get("tool_use_id")))
+            name = (session, _text(event, "tool_use_id"))
             if name not in self.begun and name not in self.ended:
                 yield _call(session, event, at)
         elif kind in _ENDS:
@@ -100,7 +100,7 @@ class Reader(events.FileReader):
         yield None  # the type is known, even if the transcript has the content of the event
 
     def _session_of(self, event: Json) -> str:
-        session, agent = str(event.get("session_id")), event.get("agent_id")
+        session, agent = _text(event, "session_id"), event.get("agent_id")
         if not agent:
             return session
         return f"{session}/{agent}" if self._agent == claude_code.NAME else str(agent)
@@ -112,12 +112,12 @@ class Reader(events.FileReader):
 
     def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[events.Event]:
         """The end of a call, and its start, of which there may be no event."""
-        call_id = str(event.get("tool_use_id"))
+        call_id = _text(event, "tool_use_id")
         if (session, call_id) in self.ended:
             return
-        self.ended.add((session, call_id))
         duration = milliseconds_of(event.get("duration_ms"))
         yield _call(session, event, at if duration is None else at - duration / 1000)
+        self.ended.add((session, call_id))
         found = events.Result(session, call_id, at, None, extras=without(event, _RECORDED))
         if kind == "PermissionDenied":
             why = str(event.get("reason") or "")
@@ -155,8 +155,19 @@ class Reader(events.FileReader):
         return claude_code.output_of(returned, None, path, command)
 
 
+def _text(event: Json, name: str) -> str:
+    """A member without which an event says nothing.
+
+    Raises:
+        TypeError: the event has no such text, so it counts as damaged.
+    """
+    if not isinstance(text := event.get(name), str) or not text:
+        raise TypeError(f"{name} is not a text")
+    return text
+
+
 def _call(session: str, event: Json, at: Any) -> events.Call:
-    call_id, tool = str(event.get("tool_use_id")), str(event.get("tool_name"))
+    call_id, tool = _text(event, "tool_use_id"), _text(event, "tool_name")
     return events.Call(call_id, tool, event.get("tool_input"), tool == _COMMAND_TOOL, at, session)
 
 
@@ -230,12 +241,14 @@ def _logs(spool: Path) -> Iterator[_Log]:
 
 def _settled(log: _Log, file: IO[bytes]) -> tuple[list[events.Line | DamagedLine], int]:
     """The lines that are not imported yet, up to the first one that is too young, and their end."""
-    file.seek(log.cursor.read(file))
+    since, before = log.cursor.read(file), 0
+    while file.tell() < since:
+        before += bool(file.readline())
     lines: list[events.Line | DamagedLine] = []
     for line in read_lines(file):
         if line.is_last if isinstance(line, DamagedLine) else _is_young(line):
             return lines, line.offset
-        lines.append(line)
+        lines.append(line._replace(number=before + line.number))
     return lines, file.tell()
 
 

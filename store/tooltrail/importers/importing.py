@@ -1,5 +1,7 @@
 """Imports files: recognizes the format of each, and records what its reader finds."""
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
@@ -83,6 +85,10 @@ FORMATS: Final[dict[str, Format]] = {
 """Every format, by name."""
 
 
+class UnknownFormatError(NotFoundError):
+    """A file is of no known format."""
+
+
 class Importer:
     """Imports files into one spool.
 
@@ -115,12 +121,12 @@ class Importer:
             NotFoundError: the file does not exist, or no format fits.
             UnavailableError: the file cannot be read, or the spool cannot be written.
         """
-        if not path.is_file():  # a pipe would never end
-            problem = f"{path} is not a regular file" if path.exists() else f"no file {path}"
-            raise NotFoundError(problem)
-        name = format_name or _recognize(path)
-        cursor = Cursor(self._spool, path.resolve(), name)
         try:
+            mode = path.stat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe would never end
+                raise NotFoundError(f"{path} is not a regular file")
+            name = format_name or _recognize(path)
+            cursor = Cursor(self._spool, path.resolve(), name)
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
@@ -130,6 +136,8 @@ class Importer:
                     end = damaged[-1].offset  # the writer may still complete the line
                 if not self._is_dry_run:
                     cursor.write(file, end)
+        except FileNotFoundError as error:
+            raise NotFoundError(f"no file {path}") from error
         except OSError as error:
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
         return imported
@@ -185,11 +193,27 @@ def record_lines(
 
 
 def session_files(path: Path) -> list[Path]:
-    """A file, or the files in a folder that may be sessions by their names."""
+    """A file, or the files in a folder that may be sessions by their names.
+
+    A folder that cannot be read is among them: its import reports that.
+    """
     if not path.is_dir():
         return [path]
-    found = (one for one in path.rglob("*") if one.suffix in _SUFFIXES)
-    return sorted(one for one in found if one.is_file())
+    unread: list[Path] = []
+    walk = os.walk(path, onerror=lambda error: unread.append(Path(error.filename)))
+    found = (Path(folder, name) for folder, _, names in walk for name in names)
+    return sorted([one for one in found if one.suffix in _SUFFIXES and _may_be_file(one)] + unread)
+
+
+def _may_be_file(path: Path) -> bool:
+    """Whether a path is a regular file that is not empty, or cannot be examined."""
+    try:
+        state = path.stat()
+        return stat.S_ISREG(state.st_mode) and state.st_size > 0
+    except FileNotFoundError:  # a link without a target
+        return False
+    except OSError:
+        return True
 
 
 def claude_projects(environment: Mapping[str, str], home: Path) -> Path:
@@ -223,4 +247,4 @@ def _recognize(path: Path) -> str:
                         return name
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
-    raise NotFoundError(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")
+    raise UnknownFormatError(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")

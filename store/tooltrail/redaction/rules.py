@@ -104,11 +104,11 @@ def _rule_of_value(name: str, value: str) -> Rule:
         )
     # A program without such values does not wait for these imports.
     import json  # noqa: PLC0415
-    from urllib.parse import quote  # noqa: PLC0415
+    from urllib.parse import quote, quote_plus  # noqa: PLC0415
 
     in_json = (json.dumps(value, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))
     texts = {data, *(one.encode("utf-8", "surrogatepass") for one in in_json)}
-    texts |= {quote(data, safe="").encode(), quote(data).encode()}
+    texts |= {one.encode() for one in (quote(data, safe=""), quote(data), quote_plus(data))}
     spellings = sorted(texts, key=len, reverse=True)
     pattern = b"|".join(map(re.escape, spellings))
     return Rule(_checked(name), pattern, tuple(spellings), len(spellings[0]))

@@ -16,7 +16,11 @@ from tooltrail.cli._tables import print_table
 
 @click.command("coverage")
 @click.argument(
-    "paths", metavar="PATH...", nargs=-1, required=True, type=SourcePath(path_type=Path)
+    "paths",
+    metavar="PATH...",
+    nargs=-1,
+    required=True,
+    type=SourcePath(path_type=Path, readable=False),
 )
 @store_options
 @format_option
@@ -37,11 +41,15 @@ def command(
     --json, prints the calls that match, too.
 
     Exits with 1 unless every call matches, and with 3 if a file is missing or has no known format.
+    In a folder, a file of no known format is skipped and named, and the exit code is 1; a .json
+    file counts only if there are sessions in .json files, too. Exits with 5 if a file or a folder
+    cannot be read.
     """
     from tooltrail.cli._coverage import Compared, compare
     from tooltrail.cli._importing import failure_code, import_with_bar
     from tooltrail.cli._long_commands import progress_bar
     from tooltrail.cli._redaction import used_rules
+    from tooltrail.importers import Imported
     from tooltrail.store import create_store
 
     with (
@@ -50,7 +58,7 @@ def command(
         location.open(imports=False) as store,
     ):
         rules = None if no_redact else used_rules()
-        outcomes = import_with_bar(transcripts.spool, paths, format_name, rules)
+        outcomes, skipped = import_with_bar(transcripts.spool, paths, format_name, rules)
         if (failed := failure_code(outcomes)) is not None:
             return failed
         found: list[Compared] = []
@@ -72,4 +80,7 @@ def command(
     results = ("matched", "missing", "extra", "differing")
     each = ", ".join(f"{counts[one]:,} {one}" for one in results)
     say(f"compared {counted(len(found), 'call')}: {each}")
-    return ExitCode.DAMAGED if gaps else ExitCode.OK
+    # Agents keep settings and indexes in `.json` files beside sessions with another ending.
+    endings = {one.path.suffix for one in outcomes if isinstance(one, Imported)}
+    unread = [one for one in skipped if one.suffix != ".json" or ".json" in endings]
+    return ExitCode.DAMAGED if gaps or unread else ExitCode.OK

@@ -3,17 +3,23 @@
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
 from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._failures import code_of, say_error
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import store_options
-from tooltrail.cli._output import say
+from tooltrail.cli._options import json_option, store_options
+from tooltrail.cli._output import print_array, say
 from tooltrail.cli._tables import print_table
 from tooltrail.importers.hook_log import AGENTS
+
+_INSTALLED = "installed"
+_NOT_INSTALLED = "not installed"
 
 _agent_argument = click.argument("agent", metavar="AGENT", type=click.Choice(AGENTS))
 _scope_option = click.option(
@@ -92,28 +98,59 @@ def uninstall(*, agent: str, of_project: bool) -> None:
 
 @command.command()
 @click.argument("agents", metavar="[AGENT]...", nargs=-1, type=click.Choice(AGENTS))
-def status(agents: tuple[str, ...]) -> int:
+@json_option
+def status(*, agents: tuple[str, ...], as_json: bool) -> int:
     """Print where the hook is installed, and for how many events.
 
-    Exits with 4 if some events of an agent have the hook, and others do not.
+    Exits with 4 if some events of an agent have the hook and others do not, or if the program of
+    the hook does not exist. Exits with 2 if a settings file is not JSON in the form of the agent.
     """
-    from tooltrail.cli._hook_settings import AGENT_SETTINGS, Settings
+    from tooltrail.cli._hook_settings import AGENT_SETTINGS
+    from tooltrail.records.errors import TooltrailError
 
-    rows: list[list[str]] = []
-    is_incomplete = False
+    rows: list[dict[str, object]] = []
+    codes = {ExitCode.OK}
     for name in agents or AGENTS:
         agent = AGENT_SETTINGS[name]
         for of_project in (False, True):
             path = agent.settings(of_project=of_project)
-            found = Settings(path).installed()
-            missing = [one for one in agent.events if one not in found]
-            is_incomplete |= bool(found and missing)
-            state = "not installed"
-            if found:
-                state = f"missing: {', '.join(missing)}" if missing else "installed"
-            rows.append([name, "project" if of_project else "user", state, str(path)])
-    print_table(["AGENT", "SETTINGS", "HOOK", "FILE"], rows)
-    return ExitCode.INCOMPLETE if is_incomplete else ExitCode.OK
+            row = {"agent": name, "settings": "project" if of_project else "user"}
+            try:
+                state, count = _state_of(path, agent.events)
+                is_incomplete = state not in {_INSTALLED, _NOT_INSTALLED}
+                codes.add(ExitCode.INCOMPLETE if is_incomplete else ExitCode.OK)
+            except TooltrailError as error:
+                say_error(error)
+                state, count = "cannot be read", 0
+                codes.add(code_of(error))
+            rows.append({**row, "hook": state, "events": count, "file": str(path)})
+    if as_json:
+        print_array(rows)
+    else:
+        cells = [[*map(str, row.values())] for row in rows]
+        print_table(["AGENT", "SETTINGS", "HOOK", "EVENTS", "FILE"], cells, right=["EVENTS"])
+    return max(codes)
+
+
+def _state_of(path: Path, events: Sequence[str]) -> tuple[str, int]:
+    """The state of our hook in a settings file, and the number of its events."""
+    from tooltrail.cli._hook_settings import Settings
+
+    found = Settings(path).installed()
+    for program in map(_program_of, found.values()):
+        if shutil.which(program) is None:
+            return f"no such program: {program}", len(found)
+    missing = [one for one in events if one not in found]
+    if missing and found:
+        return f"missing: {', '.join(missing)}", len(found)
+    return _INSTALLED if found else _NOT_INSTALLED, len(found)
+
+
+def _program_of(command: str) -> str:
+    """The program of a command line; the command itself if a quote in it has no end."""
+    with suppress(ValueError):
+        return shlex.split(command)[0]
+    return command
 
 
 def _command(agent: str, location: Location, *, is_portable: bool, is_redacting: bool) -> str:

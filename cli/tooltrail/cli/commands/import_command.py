@@ -48,7 +48,8 @@ def command(
 
     Importing a file again adds only what is new in it. Credentials of well-known formats are
     replaced by [REDACTED:RULE] before anything is stored. A surface that the file does not have is
-    not recorded: it is never made up. A damaged line costs only itself; the report names it.
+    not recorded: it is never made up. A damaged line costs only itself; the report names it. Files
+    of no known format in a folder are counted and skipped.
 
     With --follow, prints a line for each file that has something new, until it is interrupted. Hook
     events are imported, too, and everything is ingested at once.
@@ -73,7 +74,7 @@ def command(
         for one in importing.follow(location, paths, format_name, rules):
             new = counted(one.counts["new"], "new fact")
             write(f"{new} of {one.format} in {printable(str(one.path))}\n")
-    done = importing.import_with_bar(
+    done, _ = importing.import_with_bar(
         location.spool_folder, paths, format_name, rules, since=since, is_dry_run=dry_run
     )
     return importing.print_report(done, as_json=as_json, is_dry_run=dry_run)

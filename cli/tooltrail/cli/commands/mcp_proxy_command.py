@@ -52,8 +52,13 @@ def command(
         raise click.UsageError("give either -- SERVER, or --url with headers of NAME:VALUE")
     try:
         parts = urlsplit(url or "")
+        is_http = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError as error:
         raise click.UsageError(f"--url is not valid: {error}") from error
+    if url and not is_http:
+        raise click.UsageError(
+            "--url is not valid: it must begin with http:// or https://, and a host"
+        )
     # Without the parts that may hold a credential.
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
     with McpRecorder(
