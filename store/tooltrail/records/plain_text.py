@@ -1,5 +1,6 @@
 """Makes text storable in every database, and any text the name of a tool."""
 
+from contextlib import suppress
 from typing import Final
 
 from tooltrail.records._text_cuts import shorten, spelled_out
@@ -14,6 +15,14 @@ UNNAMED: Final = "(unnamed)"
 def storable(text: str) -> str:
     """A copy of a text that every database can store: NUL and lone surrogates become escapes."""
     return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
+
+
+def text_from(data: bytes) -> str:
+    """Decode any bytes to a text: lone surrogates and other bytes survive."""
+    for errors in ("strict", "surrogatepass"):
+        with suppress(UnicodeDecodeError):
+            return data.decode("utf-8", errors)
+    return data.decode("utf-8", "surrogateescape")
 
 
 def recordable_name(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from tooltrail.store.read.texts import text_from
+from tooltrail.records.plain_text import text_from
 from tooltrail.store.views import InvocationDetail
 
 

@@ -15,6 +15,7 @@ from tooltrail.records.digests import digest_of
 from tooltrail.records.fact_spelling import read_fact, read_shown
 from tooltrail.records.facts import CallEnded, OmissionFact, Shown
 from tooltrail.store.bodies import unpack_fact
+from tooltrail.store.ingest.outcomes import text_of
 from tooltrail.store.references import expand_canonical, expand_output, stream_members
 
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "s", "error": None}
@@ -264,3 +265,7 @@ def test_a_stream_whose_size_is_not_that_of_its_body_is_rejected(parts: StorePar
     wrong = end.fact.streams[0].replaced(size=9)
     parts.ingest(started(session, call), changed(end, streams=(wrong,)))
     assert parts.rejections() == ["stream stdout has 4 bytes, not 9"]
+
+
+def test_a_lone_surrogate_is_shown_as_its_escape() -> None:
+    assert text_of("echo \ud83d".encode("utf-8", "surrogatepass")) == (r"echo \ud83d", False)

@@ -31,7 +31,7 @@ from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import EMPTY, Digest, digest_of, parse_digest
 from tooltrail.records.fact_spelling import shown_json
 from tooltrail.records.facts import CallEnded, Shown, StreamFact
-from tooltrail.records.plain_text import storable
+from tooltrail.records.plain_text import storable, text_from
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.store.ingest.publishing import PendingArtifact
 from tooltrail.store.references import (
@@ -205,7 +205,7 @@ def text_of(data: bytes) -> tuple[str, bool]:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return storable(data.decode("utf-8", "surrogateescape")), False
+        return storable(text_from(data)), False
     return (text, True) if "\0" not in text else (storable(text), False)
 
 

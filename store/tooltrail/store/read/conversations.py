@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.plain_text import text_from
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, damage_of
 from tooltrail.store.read.details import details_of
 from tooltrail.store.read.lists import OFFERING, offers_of
 from tooltrail.store.read.rows import Row, Sql, fetch
-from tooltrail.store.read.texts import text_from
 from tooltrail.store.views import Erasure, InvocationDetail, MessageView, ToolView
 
 AGENT_RUN: Final = "agent"

@@ -12,13 +12,14 @@ from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import DamageError
 from tooltrail.records.facts import OmissionFact
+from tooltrail.records.plain_text import text_from
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, damage_of
 from tooltrail.store.read.pages import SMALL_COLUMNS, WITH_SESSION, view_of
 from tooltrail.store.read.rows import Row, Sql, fetch, where
 from tooltrail.store.read.streams import select_streams, stream_view
-from tooltrail.store.read.texts import Surfaces, read_texts, text_from
+from tooltrail.store.read.texts import Surfaces, read_texts
 from tooltrail.store.views import InvocationDetail, ReceiptView
 
 _DETAIL: Final = Columns(

@@ -9,7 +9,6 @@ the bytes of a fact, and a fact is parsed only if a text is not in its column.
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -83,14 +82,6 @@ def read_texts(
         _surfaces(row["id"], texts, bodies, beside)
         for row, (texts, beside) in zip(rows, found, strict=True)
     ]
-
-
-def text_from(data: bytes) -> str:
-    """Decode any bytes to a text: lone surrogates and other bytes survive."""
-    for errors in ("strict", "surrogatepass"):
-        with suppress(UnicodeDecodeError):
-            return data.decode("utf-8", errors)
-    return data.decode("utf-8", "surrogateescape")
 
 
 def _texts_of(
