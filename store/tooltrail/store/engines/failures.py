@@ -133,7 +133,7 @@ def _driver_errors(target: Target) -> tuple[type[Exception], ...]:
 def _translated(error: Exception, target: Target) -> TooltrailError:
     code, sentence = _code_of(error), _sentence_of(error)
     if code in _DAMAGED:
-        damage = f"database {target} is damaged: {sentence}; restore it from a backup"
+        damage = f"database {target} is damaged: {sentence}; `tooltrail db check` names the tables"
         if code == sqlite3.SQLITE_NOTADB:
             damage = f"{target} is not an SQLite database, or its beginning is damaged"
         return DamageError(damage, path=str(target))

@@ -53,8 +53,8 @@ _NOT_COMPARED: Final = frozenset(
     {"at", "duration_ms", "environment", "owner", "policy", "shown", "title"}
 )
 """Members that may differ between two facts with one id. They describe the recorder, not the call.
-So a newer importer can import the same source again after an older one. Of `shown`, only a receipt
-that both facts give as seen by the model is compared."""
+So a newer importer can import the same source again after an older one. If both facts have a
+receipt that the model saw, the two receipts are compared."""
 
 _IDENTITY: Final = frozenset({"kind", "id", "session"})
 

@@ -153,7 +153,7 @@ def _refuse_altered(connection: Connection, place: Place, **expected: object) ->
 def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Place]) -> Place:
     """The place where a restored journal departs from the ledger.
 
-    Raises `DamageError` if the journal departs only from an altered row.
+    Raises `DamageError` if the journal fits the ledger, and only its row is altered.
     """
     last = "SELECT n, hash FROM ledger_entries WHERE journal_key = ? ORDER BY n DESC LIMIT 1"
     for place in places:
