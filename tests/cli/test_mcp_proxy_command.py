@@ -170,6 +170,17 @@ input()
     assert states(cli) == [("error", "output_persistence_failed")]
 
 
+def test_brackets_without_an_end_stop_no_recording(cli: Cli) -> None:
+    server = f"""
+input()
+print("[" * 5_000, flush=True)
+print({json.dumps(answer(1, "done"))!r}, flush=True)
+input()
+"""
+    assert proxied(cli, call(1) + b"\n", server=python(server)).code == 0
+    assert states(cli) == [("success", None)]
+
+
 def test_a_report_of_progress_that_is_nested_too_deep_costs_only_itself(cli: Cli) -> None:
     server = f"""
 input()

@@ -365,6 +365,18 @@ def test_a_torn_event_costs_only_itself(tmp_path: Path) -> None:
     assert not has_events(tmp_path / "tooltrail.db-spool")
 
 
+def test_a_young_event_behind_a_torn_one_is_imported_later(tmp_path: Path) -> None:
+    path = log(tmp_path, tool("PreToolUse", "t1"))
+    with path.open("a") as file:
+        file.write('{"at":1,"event":{"session_id":"5e')  # killed in the middle
+    log(tmp_path, tool("PreToolUse", "t2"), at=time.time())
+    imported(tmp_path)
+    log(tmp_path, tool("PreToolUse", "t3"))
+    settle(tmp_path / "tooltrail.db-spool")
+    imported(tmp_path)
+    assert names_in(tmp_path) == ["t1", "t2", "t3"]
+
+
 @pytest.mark.parametrize("missing", ["session_id", "tool_name", "tool_use_id"])
 @pytest.mark.parametrize("wrong", [None, "", 5, ["a"]])
 @pytest.mark.parametrize("kind", ["PreToolUse", "PostToolUse"])

@@ -378,9 +378,12 @@ def message_in(line: bytes) -> JsonObject:
     try:
         return object_in(json.loads(line.decode("utf-8", "surrogatepass")))
     except RecursionError:
-        return message_in(_cut_at_depth(line, 2 * MAX_DEPTH))
+        line = _cut_at_depth(line, 2 * MAX_DEPTH)
     except ValueError:
         return {}
+    with suppress(ValueError, RecursionError):  # brackets without an end cannot be cut
+        return object_in(json.loads(line.decode("utf-8", "surrogatepass")))
+    return {}
 
 
 def _cut_at_depth(line: bytes, levels: int) -> bytes:

@@ -77,12 +77,16 @@ class Scan:
         except NotFoundError as error:  # the id of the session is damaged
             self.unread.append(session.damage or str(error))
             return
-        damages = (*(one.damage for one in calls), *(one.damage for one in messages))
+        damages = (
+            *(one.damage or one.summary.damage for one in calls),
+            *(one.damage for one in messages),
+        )
         self.unread += filter(None, damages)
         for call in calls:
             self.counts["replaced"] += sum(one.count for one in call.redacted)
             texts = {
                 "about": _spelled(call.summary),
+                "environment": call.environment,
                 "arguments": call.arguments,
                 "output": call.complete_json,
                 "canonical": call.canonical_json,

@@ -1,6 +1,7 @@
 """The HTTP API of each provider: URLs, headers, and request members besides the conversation."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from urllib.parse import quote, urlsplit
@@ -121,12 +122,12 @@ def checked_url(url: str) -> str:
         InvalidRecordError: not an HTTP URL with a host; or the URL has a user or a password, which
             would be recorded with the agent.
     """
-    try:
+    has_user, is_one = "@" in url, False
+    with suppress(ValueError):  # a port that is not a number
         parts = urlsplit(url)
+        has_user = "@" in parts.netloc
         is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is not a number
-        is_one = False
-    if "@" in url:
+    if has_user:
         raise InvalidRecordError(
             "the URL of a server must not contain a user or a password; the key is in a variable"
         )

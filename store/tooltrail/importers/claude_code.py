@@ -67,7 +67,9 @@ _EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d\d?|1\d\d|2[0-4]\d|25[0-5])
 
 def recognizes(value: Any) -> bool:
     """Whether a JSON value is a line of Claude Code."""
-    return object_of(value).keys() >= {"sessionId", "type"}
+    # A file may begin with lines of no session, or hold nothing else.
+    names = object_of(value).keys()
+    return "type" in names and not names.isdisjoint({"sessionId", "leafUuid", "snapshot"})
 
 
 class Reader(events.FileReader):

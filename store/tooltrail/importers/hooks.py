@@ -241,9 +241,10 @@ def _logs(spool: Path) -> Iterator[_Log]:
 
 def _settled(log: _Log, file: IO[bytes]) -> tuple[list[events.Line | DamagedLine], int]:
     """The lines that are not imported yet, up to the first one that is too young, and their end."""
-    since, before = log.cursor.read(file), 0
-    while file.tell() < since:
-        before += bool(file.readline())
+    since = log.cursor.read(file)
+    file.seek(0)
+    # The cursor may be within a line: an event that was cut off has the next one behind it.
+    before = file.read(since).count(b"\n")
     lines: list[events.Line | DamagedLine] = []
     for line in read_lines(file):
         if line.is_last if isinstance(line, DamagedLine) else _is_young(line):

@@ -445,6 +445,13 @@ def test_a_url_with_a_password_is_refused_and_not_shown(tmp_path: Path, url: str
     assert "hunter2" not in problem
 
 
+def test_a_url_may_have_an_at_sign_in_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "agent.yml"
+    url = "https://gateway.example/v1/account/me@example.com"
+    path.write_text(f"{MINIMAL}tiers:\n  - name: one\n    model: m\n    baseUrl: {url}\n")
+    assert check_agents(path)[0].problems == ()
+
+
 def test_a_url_that_is_none_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "agent.yml"
     path.write_text(f"{MINIMAL}tiers:\n  - name: one\n    model: m\n    baseUrl: nonsense\n")

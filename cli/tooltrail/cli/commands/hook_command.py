@@ -138,7 +138,8 @@ def _state_of(path: Path, events: Sequence[str]) -> tuple[str, int]:
 
     found = Settings(path).installed()
     for program in map(_program_of, found.values()):
-        if shutil.which(program) is None:
+        # A shell runs the command: `~`, a variable, or an assignment before it is not looked up.
+        if not set(program) & set("~$=") and shutil.which(program) is None:
             return f"no such program: {program}", len(found)
     missing = [one for one in events if one not in found]
     if missing and found:
