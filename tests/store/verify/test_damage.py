@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Table
 from tests.support import schema
+from tests.support.call_facts import ended, started
 from tests.support.effort import times
 from tests.support.every_fact import LARGE, LONG, ODD, OPENED, RICH, SHORT, SHOWN, SPOOLED, TEXT
 from tests.support.store_parts import StoreParts
@@ -15,7 +16,7 @@ from tests.support.store_parts import StoreParts
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.fact_spelling import shown_json
-from tooltrail.records.facts import ArtifactFact, Shown
+from tooltrail.records.facts import ArtifactFact, Shown, SourceFact
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.references import expand_canonical
@@ -245,6 +246,17 @@ def test_making_receipts_anew_names_the_text_that_was_altered(
     (found,) = copied.damage()
     assert "`tooltrail verify --receipts` compares each" in found.message
     assert column in {one.column for one in copied.damage(receipts=True)}
+
+
+def test_an_altered_size_does_not_stop_making_receipts_anew(copied: StoreParts) -> None:
+    call, seen = UUID(int=399), b"what the model saw"
+    source = SourceFact(format="f", file="f.jsonl", offset=0, digest=digest_of(b"line"))
+    end = ended(OPENED, call, source=source, receipt=digest_of(seen), bodies=[seen])
+    copied.ingest(started(OPENED, call), end)
+    assert copied.damage(receipts=True) == []
+    copied.run("UPDATE invocations SET output_size = 'x'")
+    found = copied.damage(receipts=True)
+    assert {(one.table, one.column) for one in found} == {("invocations", "output_size")}
 
 
 @pytest.mark.parametrize("way", ["altered", "removed"])
