@@ -20,7 +20,7 @@ from tooltrail.records.facts import ArtifactFact, Shown, SourceFact
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.references import expand_canonical
-from tooltrail.store.verify import checking, ledger
+from tooltrail.store.verify import bodies, checking, ledger, verify
 
 ARTIFACT = artifact_path(digest_of(LONG * 3))
 BODY = digest_of(b'{"host":"h"}')
@@ -201,6 +201,33 @@ def test_rows_that_the_database_skips_without_an_error_are_damage(copied: StoreP
     overwrite(copied, rows[30], key, before=len(key) + headers)
     assert any("out of order" in one.message for one in copied.damage())
     assert named(copied) == {"table bodies"}
+
+
+def test_damaged_pages_of_the_index_of_words_are_no_damage_of_the_evidence(
+    copied: StoreParts,
+) -> None:
+    copied.run("INSERT INTO search_words VALUES (255, 1, 99, ?)", [b"the words of a batch"])
+    overwrite(copied, b"the words of a batch", b"\xff" * 64)
+    assert copied.damage() == []
+
+
+def test_bodies_are_read_once_if_pages_of_another_table_are_damaged(
+    copied: StoreParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[object]()
+    monkeypatch.setattr(bodies.Needed, "_read_by_digest", lambda *_: read.append(1))
+    overwrite(copied, b"shown to the model", b"\xff" * 64)
+    assert copied.damage()
+    assert not read
+
+
+def test_the_check_of_the_pages_reports_progress(copied: StoreParts) -> None:
+    progress = list[int]()
+    findings = verify(
+        copied.database, copied.archive, on_progress=lambda done, _: progress.append(done)
+    )
+    assert {one.kind for one in findings} == {"incomplete"}
+    assert progress.count(0) >= len(schema.EVIDENCE)
 
 
 def test_calls_and_sessions_whose_bodies_cannot_be_read_are_named(copied: StoreParts) -> None:

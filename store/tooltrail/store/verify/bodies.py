@@ -47,7 +47,7 @@ class Needed:
         for digest, subject in _without(checking, "bodies", self.bodies).items():
             message = f"body {digest} of {subject} is missing"
             checking.damage(subject, "bodies", None, message)
-        if checking.has_damaged_pages:
+        if checking.may_skip_bodies:
             self._read_by_digest(checking)
         missing = _without(checking, "artifacts", self.artifacts)
         for digest, subject in _without(checking, "pending_artifacts", missing).items():
