@@ -106,6 +106,12 @@ def test_a_value_of_another_kind_stops_nothing(copied: StoreParts, table: Table)
         copied.run(f'UPDATE {table.name} SET "{name}" = ? WHERE {first}', [kept])
 
 
+def test_a_number_of_an_entry_that_is_a_text_is_named(copied: StoreParts) -> None:
+    copied.run("UPDATE ledger_entries SET n = 'last' WHERE n = 3")
+    said = "ledger_entries.n of the row with n 'last' cannot be read"
+    assert said in {one.message for one in copied.damage()}
+
+
 def test_an_erased_body_without_a_digest_stops_nothing(copied: StoreParts) -> None:
     copied.run("UPDATE messages SET created_at = 7 WHERE id = ?", [RICH.bytes])
     copied.run("UPDATE bodies SET digest = 'x', data = NULL WHERE key = 1")

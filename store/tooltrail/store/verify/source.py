@@ -144,7 +144,7 @@ class Source:
             has_rows = bool(rows)
             yield rows
         if not isinstance(end, int | Unreadable | None):
-            self._report(table, f"a {by} that is not a number", by)
+            self._report(table, f"{by} {end!r:.80}", by)
 
     def _end(self, table: str, sql: str, at: int) -> Any:
         """One end of the rows from a number on; None if there are none."""
