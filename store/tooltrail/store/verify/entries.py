@@ -186,7 +186,8 @@ class EntryChecks:
             checking.missing(subject, "sessions")
         elif checking.is_strict or (row["journal_key"] == journal and not checking.has_forgotten):
             expected: Row = {"journal_key": journal}
-            at, opened_at = self._connection.moment(fact.at), row["opened_at"]
+            at: Any = self._connection.moment(fact.at)
+            opened_at = row["opened_at"]
             # A lost entry may have opened the session earlier.
             if not entry.lost or not isinstance(opened_at, type(at)) or opened_at > at:
                 expected["opened_at"] = at
