@@ -423,6 +423,16 @@ def test_a_damaged_text_does_not_hide_other_calls(parts: StoreParts, column: str
         assert damaged not in found(Filled(parts, {}), Comparison("result", sign, "z", ("x",)))
 
 
+def test_a_text_in_a_number_column_is_not_greater_than_a_number(parts: StoreParts) -> None:
+    calls = [call(new_id(), n) for n in range(2)]
+    parts.ingest(*entries_of(calls))
+    parts.drop_guards()
+    parts.run("UPDATE surfaces SET cut_size = 7")
+    parts.run("UPDATE surfaces SET cut_size = 'x' WHERE invocation_key = 1")
+    for sign in (">", ">=", "!=", PRESENT):
+        assert found(Filled(parts, {}), Comparison("cut", sign, 3)) == [calls[1].started.id]
+
+
 def test_a_tree_that_is_too_large_or_wrong_is_refused() -> None:
     one: Expression = Comparison("tool", "=", "a")
     deep = one

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Table
 from tests.support import schema
+from tests.support.call_facts import ended, started
 from tests.support.effort import times
 from tests.support.every_fact import LARGE, LONG, ODD, OPENED, RICH, SHORT, SHOWN, SPOOLED, TEXT
 from tests.support.store_parts import StoreParts
@@ -15,11 +16,11 @@ from tests.support.store_parts import StoreParts
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.fact_spelling import shown_json
-from tooltrail.records.facts import ArtifactFact, Shown
+from tooltrail.records.facts import ArtifactFact, Shown, SourceFact
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.references import expand_canonical
-from tooltrail.store.verify import checking, ledger
+from tooltrail.store.verify import bodies, checking, ledger, verify
 
 ARTIFACT = artifact_path(digest_of(LONG * 3))
 BODY = digest_of(b'{"host":"h"}')
@@ -103,6 +104,12 @@ def test_a_value_of_another_kind_stops_nothing(copied: StoreParts, table: Table)
             noticed = {(one.table, one.column) for one in copied.damage()}
             assert ("messages", "created_at") in noticed, (name, value)
         copied.run(f'UPDATE {table.name} SET "{name}" = ? WHERE {first}', [kept])
+
+
+def test_a_number_of_an_entry_that_is_a_text_is_named(copied: StoreParts) -> None:
+    copied.run("UPDATE ledger_entries SET n = 'last' WHERE n = 3")
+    said = "ledger_entries.n of the row with n 'last' cannot be read"
+    assert said in {one.message for one in copied.damage()}
 
 
 def test_an_erased_body_without_a_digest_stops_nothing(copied: StoreParts) -> None:
@@ -202,6 +209,33 @@ def test_rows_that_the_database_skips_without_an_error_are_damage(copied: StoreP
     assert named(copied) == {"table bodies"}
 
 
+def test_damaged_pages_of_the_index_of_words_are_no_damage_of_the_evidence(
+    copied: StoreParts,
+) -> None:
+    copied.run("INSERT INTO search_words VALUES (255, 1, 99, ?)", [b"the words of a batch"])
+    overwrite(copied, b"the words of a batch", b"\xff" * 64)
+    assert copied.damage() == []
+
+
+def test_bodies_are_read_once_if_pages_of_another_table_are_damaged(
+    copied: StoreParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[object]()
+    monkeypatch.setattr(bodies.Needed, "_read_by_digest", lambda *_: read.append(1))
+    overwrite(copied, b"shown to the model", b"\xff" * 64)
+    assert copied.damage()
+    assert not read
+
+
+def test_the_check_of_the_pages_reports_progress(copied: StoreParts) -> None:
+    progress = list[int]()
+    findings = verify(
+        copied.database, copied.archive, on_progress=lambda done, _: progress.append(done)
+    )
+    assert {one.kind for one in findings} == {"incomplete"}
+    assert progress.count(0) >= len(schema.EVIDENCE)
+
+
 def test_calls_and_sessions_whose_bodies_cannot_be_read_are_named(copied: StoreParts) -> None:
     row = bytes.fromhex(BODY[7:]) + bytes([len(b'{"host":"h"}')]) + b"raw"
     rows = add_bodies(copied)
@@ -233,7 +267,21 @@ def test_rows_of_a_replaced_page_that_only_an_index_has_are_counted(copied: Stor
     copied.run("DELETE FROM kept WHERE key = 3")
     copied.run("UPDATE sqlite_schema SET rootpage = ? WHERE name = 'bodies'", [old])
     copied.database.close()
-    assert any("rows of table bodies" in one.message for one in copied.damage())
+    ((count,),) = copied.run("SELECT count(*) FROM bodies")
+    said = f"{count - 1} rows of table bodies could be read in order; an index has {count}"
+    assert said in {one.message for one in copied.damage()}
+
+
+def test_artifacts_before_a_damaged_end_of_their_table_are_checked(copied: StoreParts) -> None:
+    digests = [hashlib.sha256(b"artifact %d" % number).digest() for number in range(200)]
+    columns = "digest, size, stored_size, line_count, created_at"
+    for digest in digests:
+        copied.run(f"INSERT INTO artifacts ({columns}) VALUES (?, 7, 7, 7, 99)", [digest])
+    overwrite(copied, digests[-1] + b"\x07\x07\x07\x63", b"\xff" * 64)
+    messages = [one.message for one in copied.damage()]
+    assert messages.count("some rows of table artifacts cannot be read") == 1
+    for digest in digests[:100]:
+        assert any(digest.hex() in one for one in messages)
 
 
 @pytest.mark.parametrize("column", ["canonical", "receipt"])
@@ -245,6 +293,17 @@ def test_making_receipts_anew_names_the_text_that_was_altered(
     (found,) = copied.damage()
     assert "`tooltrail verify --receipts` compares each" in found.message
     assert column in {one.column for one in copied.damage(receipts=True)}
+
+
+def test_an_altered_size_does_not_stop_making_receipts_anew(copied: StoreParts) -> None:
+    call, seen = UUID(int=399), b"what the model saw"
+    source = SourceFact(format="f", file="f.jsonl", offset=0, digest=digest_of(b"line"))
+    end = ended(OPENED, call, source=source, receipt=digest_of(seen), bodies=[seen])
+    copied.ingest(started(OPENED, call), end)
+    assert copied.damage(receipts=True) == []
+    copied.run("UPDATE invocations SET output_size = 'x'")
+    found = copied.damage(receipts=True)
+    assert {(one.table, one.column) for one in found} == {("invocations", "output_size")}
 
 
 @pytest.mark.parametrize("way", ["altered", "removed"])

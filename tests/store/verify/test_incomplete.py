@@ -11,11 +11,13 @@ from tests.support.every_fact import AT, LONG, OPENED
 from tests.support.store_parts import StoreParts, ended_spooled, store_parts
 
 from tooltrail.artifacts import ArtifactArchive
-from tooltrail.journal import Entry
+from tooltrail.journal import Cursor, Entry, Frame, read_journal
 from tooltrail.records.facts import SessionClosed, SessionOpened
 from tooltrail.store.verify import Totals, bodies
 
-FIRST, SECOND, THIRD = (UUID(int=n) for n in range(601, 604))
+FIRST, SECOND, THIRD, OTHER = (UUID(int=n) for n in range(601, 605))
+
+NO_CLOSE = "close_journal_key = NULL, close_entry = NULL, closed_at = NULL, close_reason = NULL"
 
 
 @pytest.fixture
@@ -123,6 +125,48 @@ def test_a_hole_is_damage_unless_a_damaged_place_explains_it(
     found = [one for one in empty.verify() if one.table == "ledger_entries"]
     assert [one.kind for one in found] == ["incomplete" if is_kept else "damage"]
     assert "entry 1 of" in found[0].subject
+
+
+def fill_behind_a_hole(store: StoreParts, way: str) -> None:
+    """A closed session whose facts follow a fact that was damaged or removed."""
+    store.append(opened())
+    store.append(started(OPENED, FIRST))
+    if way == "damaged in the journal":
+        journal = store.spool / "journal"
+        *_, frame = (one for one in read_journal(journal, Cursor()) if isinstance(one, Frame))
+        with next(journal.glob("*.seg")).open("r+b") as segment:
+            segment.seek(frame.end - 9)
+            segment.write(b"damaged")
+    store.ingest(started(OTHER, SECOND, at=5), Entry(SessionClosed(session=OTHER, at=AT)))
+    if way == "removed from the ledger":
+        store.run("DELETE FROM ledger_entries WHERE n = 1")
+
+
+@pytest.mark.parametrize(
+    ("way", "table", "change", "column"),
+    [
+        ("damaged in the journal", "sessions", NO_CLOSE, "close_entry"),
+        ("damaged in the journal", "sessions", "opened_at = opened_at - 1", "opened_at"),
+        ("damaged in the journal", "sessions", "opened_at = opened_at + 1", "opened_at"),
+        ("damaged in the journal", "invocations", "seq = seq + 1", "seq"),
+        ("damaged in the journal", "invocations", "is_late = TRUE", "is_late"),
+        ("removed from the ledger", "sessions", NO_CLOSE, "close_entry"),
+        ("removed from the ledger", "sessions", "opened_at = opened_at + 1", "opened_at"),
+    ],
+)
+def test_a_change_behind_a_lost_fact_is_named(
+    empty: StoreParts, way: str, table: str, change: str, column: str
+) -> None:
+    fill_behind_a_hole(empty, way)
+    before = empty.verify()
+    is_removed = way == "removed from the ledger"
+    assert any("entry 1 of" in one.subject for one in before)
+    assert ("damage" in {one.kind for one in before}) == is_removed
+    row = (OTHER if table == "sessions" else SECOND).bytes
+    empty.run(f"UPDATE {table} SET {change} WHERE id = ?", [row])
+    new = [one for one in empty.damage() if one not in before]
+    assert column in {one.column for one in new}
+    assert {one.table for one in new} == {table}
 
 
 def test_a_stream_that_waits_for_the_sink_is_listed(empty: StoreParts) -> None:

@@ -28,7 +28,7 @@ from tooltrail.store.read.rows import Sql, joined
 
 _SESSION: Final = "(SELECT held.{} FROM sessions AS held WHERE held.key = invocations.session_key)"
 
-_SURFACES: Final = "(SELECT s.{} FROM surfaces AS s WHERE s.invocation_key = invocations.key)"
+_SURFACES: Final = "(SELECT {} FROM surfaces AS s WHERE s.invocation_key = invocations.key)"
 
 _COLUMNS: Final = {
     "tool": "invocations.tool_name",
@@ -40,7 +40,8 @@ _COLUMNS: Final = {
     # Like `--timed-out`. The column of this name is NULL if the output is not recorded.
     "timed_out": "(invocations.outcome = 'timeout')",
     "agent": _SESSION.format("agent"),
-    "cut": _SURFACES.format("cut_size"),
+    # In SQLite, a damaged column may hold a text, which is greater than every number.
+    "cut": _SURFACES.format("CASE WHEN cut_size <= 9223372036854775807 THEN cut_size END"),
     "receipt": _SURFACES.format("receipt"),
 }
 """SQL for the columns that are not a column of `invocations` with the same name."""

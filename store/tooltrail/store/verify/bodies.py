@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from tooltrail.artifacts import ArtifactArchive, artifact_path
@@ -47,7 +48,7 @@ class Needed:
         for digest, subject in _without(checking, "bodies", self.bodies).items():
             message = f"body {digest} of {subject} is missing"
             checking.damage(subject, "bodies", None, message)
-        if checking.has_damaged_pages:
+        if checking.may_skip_bodies:
             self._read_by_digest(checking)
         missing = _without(checking, "artifacts", self.artifacts)
         for digest, subject in _without(checking, "pending_artifacts", missing).items():
@@ -101,7 +102,9 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
         ((count,),) = checking.source.query("SELECT count(*) FROM bodies")  # of an index
         read = checking.totals.checked["bodies"]
         if read != count:
-            message = f"{read:,} of {count:,} rows of table bodies could be read in order"
+            message = (
+                f"{read:,} rows of table bodies could be read in order; an index has {count:,}"
+            )
             checking.damage("table bodies", "bodies", None, message)
     yield checking.take()
 
@@ -137,17 +140,22 @@ def check_artifacts(
     No transaction is open while artifacts are read: each batch of rows has its own snapshot.
     Artifacts that are published after the first snapshot are left out.
     """
-    at, known = 0, "FALSE"
+    report = cache(checking.unreadable)  # each batch finds the same damage again
     with database.snapshot() as connection:
-        try:
-            ((last,),) = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")
-            known = f"key <= {last}"
-        except DamageError:
-            checking.unreadable("artifacts", None, None)
+        source = Source(connection, report)
+        # SQLite reads the last row for `key`, and the index of digests for the sum.
+        for key in ("key", "key + 0"):
+            with suppress(DamageError, InvalidRecordError):
+                ((last,),) = source.query(f"SELECT coalesce(max({key}), 0) FROM artifacts")
+                break
+        else:
+            report("artifacts", None, None)
+            last = 0
+    at, known = 0, f"key <= {last}"
     while True:
         with database.snapshot() as connection:
-            source = checking.source = Source(connection, checking.unreadable)
-            batches = source.scan("artifacts", "key", _ROWS_AT_ONCE, known, first=at)
+            source = checking.source = Source(connection, report)
+            batches = source.scan("artifacts", "key", _ROWS_AT_ONCE, known, first=at, last=last)
             rows = next(filter(None, batches), list[Row]())
             digests = [row["digest"] for row in rows if isinstance(row["digest"], bytes)]
             removed = source.rows("tombstones", "digest", digests, "kind = 'artifact'")

@@ -86,7 +86,7 @@ class Checking:
         size: about the number of rows to read.
         has_one_journal: whether the store has exactly one journal.
         has_forgotten: whether there were too many sessions to keep in memory.
-        has_damaged_pages: whether a check of the pages failed, so that rows may be skipped.
+        may_skip_bodies: whether pages of `bodies` are damaged, so that SQLite may skip rows.
         sessions: the sessions that the current journal has named.
         tools: for each offered tool, whether an offer has the time in its row.
         matched: number of rows whose entry is a compared fact, by column.
@@ -97,7 +97,7 @@ class Checking:
     size: int = 0
     has_one_journal: bool = True
     has_forgotten: bool = False
-    has_damaged_pages: bool = False
+    may_skip_bodies: bool = False
     sessions: dict[UUID, SessionState] = field(default_factory=dict[UUID, SessionState])
     tools: dict[Digest, bool] = field(default_factory=dict[Digest, bool])
     matched: Counter[str] = field(default_factory=Counter[str])

@@ -105,14 +105,18 @@ class EntryChecks:
             self._needed.optional.setdefault(fact.environment, subject)
 
     def _check_closed(self, entry: AppliedFact, fact: SessionClosed) -> None:
-        """Compare the end of a session. If several facts close it, the first one counts."""
+        """Compare the end of a session. If several facts close it, the first one counts.
+
+        The first one may be lost. Then the row names the lost entry, but it names some entry.
+        """
         session = self._session_of(entry, fact)
         was_closed, session.is_closed = session.is_closed, True
         row = session.row
         if row is None:
             return
         is_named = (row["close_journal_key"], row["close_entry"]) == entry.place
-        if is_named or (self._checking.is_strict and not was_closed and not entry.lost):
+        is_known = self._checking.is_strict and not entry.lost
+        if is_named or (not was_closed and (is_known or row["close_entry"] is None)):
             expected = rows.closing_columns(self._connection, fact, entry.place)
             self._checking.compare(f"session {fact.session}", "sessions", expected, row)
             self._checking.matched["sessions.close_entry"] += 1
@@ -182,8 +186,11 @@ class EntryChecks:
             checking.missing(subject, "sessions")
         elif checking.is_strict or (row["journal_key"] == journal and not checking.has_forgotten):
             expected: Row = {"journal_key": journal}
-            if not entry.lost:
-                expected["opened_at"] = self._connection.moment(fact.at)
+            at: Any = self._connection.moment(fact.at)
+            opened_at = row["opened_at"]
+            # A lost entry may have opened the session earlier.
+            if not entry.lost or not isinstance(opened_at, type(at)) or opened_at > at:
+                expected["opened_at"] = at
             checking.compare(subject, "sessions", expected, row)
         if row is not None and row["entry"] is None and row["journal_key"] == journal:
             checking.totals.checked["sessions"] += 1  # others are counted with their opening
@@ -200,8 +207,9 @@ class EntryChecks:
     ) -> Row | None:
         """The position and session that a row must have; None if there is nothing to compare.
 
-        With one journal, only entries that cannot be read leave gaps between positions. Several
-        journals share the positions of a session.
+        The position is the next one of the session. It may be higher by the number of entries that
+        were lost since the fact before, since each may have had a position. Several journals share
+        the positions of a session: then any higher position is possible.
         """
         session, checking = self._session_of(entry, fact), self._checking
         column = "start_entry" if table == "invocations" else "entry"
@@ -212,9 +220,9 @@ class EntryChecks:
         if self._is_repeated(entry, subject, row["journal_key"], row[column]):
             return None
         seq = row["seq"]
-        last = session.next_seq + entry.lost - session.lost
-        is_possible = isinstance(seq, int) and session.next_seq <= seq
-        if not is_possible or (checking.is_strict and seq > last):
+        highest = session.next_seq + entry.lost - session.lost
+        is_too_low = not isinstance(seq, int) or seq < session.next_seq
+        if is_too_low or (checking.is_strict and seq > highest):
             seq = session.next_seq
         session.next_seq, session.lost = seq + 1, entry.lost
         expected: Row = {"seq": seq}

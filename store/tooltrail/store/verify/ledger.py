@@ -45,7 +45,8 @@ class AppliedFact(NamedTuple):
     """One fact of the ledger that was applied.
 
     Attributes:
-        lost: number of earlier entries of the journal that are missing or cannot be read.
+        lost: number of earlier entries of the journal that may have been applied, and are missing
+            or cannot be read. Facts in a damaged place of the journal were never applied.
     """
 
     place: known.Entry
@@ -166,9 +167,10 @@ class Ledger:
         """Check that an entry continues the chain."""
         if n != self._next:
             self._hashes = None
-            self._lost += n - self._next
             if len(self._holes) < _MAX_HOLES:
                 self._holes.append((self._next, n - 1))
+            if len(self._holes) > self._journal.gap_count:
+                self._lost += n - self._next
         self._next, self._count = n + 1, self._count + 1
         if data is None:
             self._hashes = (stored,) if isinstance(stored, bytes) else None

@@ -129,21 +129,22 @@ class Source:
         """
         # A query for both ends at once would read all rows between them.
         ends = f'SELECT {{}}("{by}") FROM {table} WHERE {where} AND "{by}" >= ?'
-        at, end, rows = first, self._end(table, ends.format("max"), first), [Row()]
+        at, end, has_rows = first, self._end(table, ends.format("max"), first), True
         if end is UNREADABLE:
             end = last
         while isinstance(end, int) and at <= end:
             begin = self._end(table, ends.format("min"), at)
-            if begin is UNREADABLE and rows:
+            if begin is UNREADABLE and has_rows:
                 begin = max(at, 0)
             if not isinstance(begin, int):
                 end = begin
                 break
             at = min(begin + size, end + 1)
             rows = self.rows(table, by, range(begin, at), where, order=by)
+            has_rows = bool(rows)
             yield rows
         if not isinstance(end, int | Unreadable | None):
-            self._report(table, "a row whose key is not a number", by)
+            self._report(table, f"{by} {end!r:.80}", by)
 
     def _end(self, table: str, sql: str, at: int) -> Any:
         """One end of the rows from a number on; None if there are none."""

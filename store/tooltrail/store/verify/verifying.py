@@ -76,7 +76,7 @@ def _check(
 
 
 def _check_rows(checking: Checking, receipts: Receipts | None) -> Iterator[list[Finding]]:
-    check_pages(checking)
+    yield from check_pages(checking)
     if not checking.source.rows("store_info", "key", [1]):
         message = "the store lacks its row in store_info"
         checking.damage("the store", "store_info", None, message)
