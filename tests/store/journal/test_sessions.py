@@ -585,6 +585,14 @@ def test_tasks_record_what_threads_record(store: Store) -> None:
     assert ingested_rows(store, "SELECT count(*) FROM messages") == [(20,)]
 
 
+def test_messages_may_come_from_a_generator(store: Store) -> None:
+    session = Session.open(store.recorder)
+    ids = session.messages(Message.of("user", text) for text in ("one", "two"))
+    more = asyncio.run(session.amessages(Message.of("user", text) for text in ("three",)))
+    rows = ingested_rows(store, "SELECT text FROM messages ORDER BY key")
+    assert (len(ids), len(more), len(rows)) == (2, 1, 3)
+
+
 def test_every_kind_of_fact_can_be_recorded_from_a_task(store: Store) -> None:
     agent = version()
 
