@@ -14,6 +14,7 @@ import pytest
 from tests.support.agents.recorded import beginning, ending, version
 from tests.support.ended import BASH, made, shell_call
 from tests.support.evidence import check_evidence
+from tests.support.killing import end_of, fork
 from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
@@ -341,6 +342,19 @@ def test_a_long_stream_in_memory_can_be_recorded_again(
             invocation.finish(output)
     assert invocation.finish(output).state == "success"
     assert ingested_rows(store, "SELECT size FROM artifacts") == [(3_000_000,)]
+
+
+def test_a_forked_child_cannot_end_a_call_with_an_open_capture_of_its_parent(store: Store) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    invocation.capture("stdout").write(b"printed")
+
+    def end_inherited() -> None:
+        with pytest.raises(InvalidRecordError, match=f"belongs to process {os.getppid()}"):
+            invocation.interrupt("the user left")
+
+    assert end_of(fork(end_inherited)) == 0
+    invocation.interrupt("the user left")
+    assert ingested_rows(store, "SELECT role, size FROM streams") == [("stdout", 7)]
 
 
 def test_a_finished_call_has_no_further_capture(store: Store) -> None:
