@@ -57,8 +57,11 @@ class Capture:
     Memory is about 12 MiB or ten frames, plus `edge_bytes` and `INLINE_BYTES` once or twice, for
     streams of any size. Safe for threads; their chunks are captured in some order.
 
-    A capture belongs to the process that made it. In a forked child, every method raises
-    `InvalidRecordError`, and the end of a `with` block leaves the capture to the parent.
+    A capture belongs to the process that made it. In a forked child, every method of an open
+    capture raises `InvalidRecordError`, and the end of a `with` block leaves it to the parent.
+
+    Attributes:
+        is_discarded: whether the stream is not to be recorded.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Capture:
                 would lose all bytes.
         """
         check_role(role)
+        self.is_discarded = False
         self._role = role
         self._edge_bytes = edge_bytes
         self._frame_size = frame_size
@@ -167,6 +171,7 @@ class Capture:
             UnavailableError: the file cannot be deleted.
         """
         staged = self.close().staged
+        self.is_discarded = True
         if staged is None:
             return
         try:

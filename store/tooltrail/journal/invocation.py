@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Final
@@ -38,7 +39,7 @@ from tooltrail.records import (
     project,
     render,
 )
-from tooltrail.records.counted_streams import INLINE_BYTES
+from tooltrail.records.counted_streams import INLINE_BYTES, MOST_ROLE_CHARS
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import check_type
 from tooltrail.records.facts import (
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from tooltrail.journal.recorder import Recorder
 
 _NS_PER_MS: Final = 1_000_000
+_MOST_PREFIX_CHARS: Final = MOST_ROLE_CHARS - 20
 SEEN: Final = "seen"
 """Renderer name of a receipt that another program made and the model saw."""
 
@@ -126,7 +128,7 @@ class Invocation:
 
         Pass the result of its `close` to `captured`. The end of the call closes all captures. A
         stream that the output does not name is recorded too: a failure has it as partial output,
-        a success beside its result.
+        a success beside its result. `Capture.discard` prevents that.
 
         Raises:
             InvocationFinishedError: the call is finished already.
@@ -164,7 +166,7 @@ class Invocation:
         Raises:
             InvocationFinishedError: the call is finished already.
             InvalidRecordError: the output belongs to another tool or does not fit its family, or a
-                stream has neither content nor a spool file, or not the content of its capture.
+                stream has neither content nor a spool file.
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
@@ -288,18 +290,26 @@ class Invocation:
         return output.model_copy(update={"tool_name": self.tool_name})
 
     def _unnamed_streams(self, output: CompleteOutput) -> tuple[StreamRecord, ...]:
-        """Close all captures, and return the streams with bytes that the output does not name."""
-        if not self._captures:
-            return ()
-        named = {stream.role: stream.digest for stream in output.streams}
-        records = [self.captured(one.close()) for one in list(self._captures.values())]
-        left = [one for one in records if one.produced_size and named.get(one.role) != one.digest]
-        for one in left:
-            if one.role in named:
-                raise InvalidRecordError(
-                    f"stream {one.role!r} of call {self.id} was captured, but the output has other"
-                    " content for it; pass the result of `captured(capture.close())`"
-                )
+        """Close all captures, and return the streams with bytes that the output does not name.
+
+        A stream whose role has other content in the output gets the role `<role>.captured`.
+        """
+        captures = dict(self._captures)
+        kept = [one for one in captures.values() if not one.is_discarded]
+        records = [self.captured(one.close()) for one in kept]
+        digests = {one.role: one.digest for one in output.streams}
+        others = [one for one in output.streams if one.role not in captures]
+        named = {(one.digest, one.produced_size) for one in others}
+        left = list[StreamRecord]()
+        for one in records:
+            is_named = digests.get(one.role) == one.digest
+            if is_named or (one.digest, one.produced_size) in named or not one.produced_size:
+                continue
+            role = one.role
+            if role in digests:
+                role = _free_role(role, {*captures, *digests})
+                digests[role] = one.digest
+            left.append(one.model_copy(update={"role": role}))
         return tuple(left)
 
     def _refuse_finished(self) -> None:
@@ -378,6 +388,11 @@ def _place_streams(
     return facts, bodies, files
 
 
+def _free_role(role: str, taken: Collection[str]) -> str:
+    names = (f"{role[:_MOST_PREFIX_CHARS]}.captured{n or ''}" for n in count())
+    return next(name for name in names if name not in taken)
+
+
 def _check_digest(stream: StreamRecord) -> None:
     if stream.content is not None and digest_of(stream.content) != stream.digest:
         raise InvalidRecordError(
@@ -398,6 +413,8 @@ def _spooled_file(
         )
     _check_digest(stream)
     path = folder / f"{stream.role}.zst"
+    while path.exists():  # the file of a capture with this role and other content
+        path = path.with_suffix(".output.zst")
     with Capture(stream.role, path, edge_bytes=0) as capture:
         capture.write(stream.content)
     written = capture.close()

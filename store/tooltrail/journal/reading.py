@@ -78,22 +78,36 @@ def _segment_numbers(folder: Path) -> list[int]:
 
 
 def has_frames(folder: Path, cursor: Cursor) -> bool:
-    """Whether there are frames behind a cursor, or the journal is not the one that was read.
+    """Whether there are frames behind a cursor, or the frame before the cursor is not there.
 
-    A journal that was cut off, or restored from an older copy, ends before the cursor. Or it ends
-    there with another frame. Opens two files and reads a few bytes.
+    See `has_later_frames` and `find_other_end`.
     """
+    return has_later_frames(folder, cursor) or find_other_end(folder, cursor) is not None
+
+
+def has_later_frames(folder: Path, cursor: Cursor) -> bool:
+    """Whether there are bytes behind a cursor. Opens one file and reads a few bytes."""
     with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
         # Read more than a header: a failing disk may replace the beginning of a frame by zeros.
         if segment.read(cursor.offset, _LOOK_BYTES).strip(b"\0"):
             return True
-    if any(number > cursor.segment for number in _segment_numbers(folder)):
-        return True
+    return any(number > cursor.segment for number in _segment_numbers(folder))
+
+
+def find_other_end(folder: Path, cursor: Cursor) -> Cursor | None:
+    """The end of a journal without frames behind a cursor; None if it ends at the cursor.
+
+    A journal that was cut off, or restored from an older copy, ends before the cursor. Or it ends
+    there with another frame. Opens one file, if the writer of the last frames did not die before
+    it wrote the hint.
+    """
     hint = peek_hint(folder)
     if hint is None or hint.cursor == cursor or hint.cursor.offsets > cursor.offsets:
-        return False
-    # The writer of the last frames may have died before it wrote the hint.
-    return all(one.cursor != cursor for one in read_journal(folder, hint.cursor))
+        return None
+    end = hint.cursor
+    for one in read_journal(folder, end):
+        end = one.cursor
+    return None if end == cursor else end
 
 
 def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:

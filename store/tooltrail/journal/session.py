@@ -240,11 +240,11 @@ class Session:
         made = partial(self._message, message, payload, at, idempotency_key)
         return await self._append_async(made)
 
-    def messages(self, messages: Sequence[Message]) -> list[UUID]:
+    def messages(self, messages: Iterable[Message]) -> list[UUID]:
         """Record messages in their order, with one sync; see `message`."""
         return self._append(self._messages(messages))
 
-    async def amessages(self, messages: Sequence[Message]) -> list[UUID]:
+    async def amessages(self, messages: Iterable[Message]) -> list[UUID]:
         """Like `messages`, without blocking the event loop."""
         return await self._append_async(partial(self._messages, messages))
 
@@ -365,11 +365,10 @@ class Session:
         message_id = id_of("message", key)
         return [message_entry(self.id, message_id, message, payload=payload, at=at)], message_id
 
-    def _messages(self, messages: Sequence[Message]) -> tuple[list[Entry], list[UUID]]:
+    def _messages(self, messages: Iterable[Message]) -> tuple[list[Entry], list[UUID]]:
         check_type("messages", messages, Iterable)
-        ids = [new_id() for _ in messages]
-        made = zip(ids, messages, strict=True)
-        return [message_entry(self.id, *one) for one in made], ids
+        made = [(new_id(), one) for one in messages]
+        return [message_entry(self.id, *one) for one in made], [name for name, _ in made]
 
     def _offered(self, tools: Sequence[ToolDefinition]) -> tuple[list[Entry], UUID]:
         for tool in tools:

@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 from tests.support import schema
 from tests.support.call_facts import message, next_id
-from tests.support.keeping import ingested, record
+from tests.support.keeping import ingested, record, rows
 from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import JournalLog
+from tooltrail.journal.ends import HINT_NAME
+from tooltrail.store.ingest.behind import Behind, what_is_behind
 from tooltrail.store.opening import create_store, open_store
+from tooltrail.store.store import Store
 
 
 def journal(store: StoreParts) -> Path:
@@ -138,3 +141,32 @@ def test_a_reader_sees_what_was_recorded_since_a_journal_was_restored(
         record(store, b"after")
         assert len(store.reader.invocations().items) == 4
         assert store.lag is None
+
+
+@pytest.mark.both_engines
+def test_a_journal_that_was_restored_twice_is_ingested_once_each_time(
+    store: Store, tmp_path: Path
+) -> None:
+    folder, copied = store.spool / "journal", tmp_path / "copy"
+
+    def behind() -> Behind | None:
+        with store.database.read() as connection:
+            return what_is_behind(connection, store.spool)
+
+    ingested(store, b"old")
+    shutil.copytree(folder, copied)
+    ingested(store, b"newer")
+    for _ in range(2):  # the second time, the copy lacks the frames of the branch
+        shutil.rmtree(folder)
+        shutil.copytree(copied, folder)
+        assert store.reader.invocations().items
+        found = rows(store, "SELECT ingested_at FROM journals")
+        assert behind() is None
+        assert store.reader.invocations().items
+        assert rows(store, "SELECT ingested_at FROM journals") == found
+        JournalLog(folder).record([message(next_id())])
+        # As if the writer had died before it wrote the hint.
+        shutil.copyfile(copied / HINT_NAME, folder / HINT_NAME)
+        assert behind() == "facts"
+        store.ingest()
+    assert len(rows(store, "SELECT reason FROM rejected_facts")) == 3

@@ -14,6 +14,7 @@ import pytest
 from tests.support.agents.recorded import beginning, ending, version
 from tests.support.ended import BASH, made, shell_call
 from tests.support.evidence import check_evidence
+from tests.support.killing import end_of, fork
 from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
@@ -263,14 +264,67 @@ def test_a_success_keeps_the_captured_streams_that_it_does_not_name(
 
 
 @pytest.mark.parametrize("size", [100, 3_000_000])
-def test_a_captured_stream_cannot_have_other_content(store: Store, size: int) -> None:
+@pytest.mark.parametrize("is_interrupted", [True, False])
+def test_other_content_for_a_captured_role_is_recorded_beside_it(
+    store: Store, size: int, *, is_interrupted: bool
+) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    printed, other = os.urandom(size), os.urandom(3_000_000)
+    invocation.capture("stdout").write(printed)
+    if is_interrupted:
+        stdout = StreamRecord.from_bytes("stdout", other)
+        finished = invocation.interrupt("the user left", [stdout])
+    else:
+        finished = invoke(lambda _: made(other), invocation.call, invocation.finish)
+    read = dict[str, bytes]()
+    for stream in store.reader.invocation(finished.invocation_id).streams:
+        if stream.size:
+            with store.reader.open_stream(stream) as source:
+                read[stream.role] = source.read()
+    assert read == {"stdout": other, "stdout.captured": printed}
+    check_evidence(store)
+
+
+@pytest.mark.parametrize("size", [100, 3_000_000])
+def test_the_bytes_of_a_captured_stream_may_come_from_memory(store: Store, size: int) -> None:
     invocation = Session.open(store.recorder).start(shell_call())
     printed = os.urandom(size)
     invocation.capture("stdout").write(printed)
-    with pytest.raises(InvalidRecordError, match=r"stream 'stdout' .* was captured"):
-        invocation.finish(made(os.urandom(3_000_000)))
-    invocation.finish(made(printed))  # the same bytes may come from memory
-    assert ingested_rows(store, "SELECT size FROM streams WHERE role = 'stdout'") == [(size,)]
+    invocation.finish(made(printed))
+    assert ingested_rows(store, "SELECT size FROM streams WHERE size > 0") == [(size,)]
+
+
+def test_a_captured_stream_that_the_output_names_by_another_role_is_recorded_once(
+    store: Store,
+) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    for role in ("stdout", "stdout.captured", "stderr"):
+        invocation.capture(role).write(b"1" if role == "stdout" else b"2")
+    invocation.interrupt("the user left", [StreamRecord.from_bytes("output", b"1")])
+    rows = ingested_rows(store, "SELECT role FROM streams ORDER BY role")
+    assert rows == [("output",), ("stderr",), ("stdout.captured",)]
+
+
+def test_a_role_for_a_captured_stream_is_free_and_short_enough(store: Store) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    long = "x" * 64
+    for role in ("stdout", "stdout.captured", long):
+        invocation.capture(role).write(role.encode())
+    others = [StreamRecord.from_bytes(role, b"other") for role in ("stdout", long)]
+    invocation.interrupt("the user left", others)
+    rows = ingested_rows(store, "SELECT role FROM streams WHERE size <> 5 ORDER BY role")
+    names = ["stdout.captured", "stdout.captured1", f"{'x' * 44}.captured"]
+    assert rows == [(name,) for name in names]
+
+
+@pytest.mark.parametrize("size", [1, 3_000_000])
+def test_a_discarded_capture_is_not_recorded(store: Store, size: int) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    capture = invocation.capture("log")
+    capture.write(os.urandom(size))
+    capture.discard()
+    assert invocation.finish(made(b"out")).state == "success"
+    assert ingested_rows(store, "SELECT role FROM streams WHERE size > 0") == [("stdout",)]
 
 
 def test_a_long_stream_in_memory_can_be_recorded_again(
@@ -288,6 +342,19 @@ def test_a_long_stream_in_memory_can_be_recorded_again(
             invocation.finish(output)
     assert invocation.finish(output).state == "success"
     assert ingested_rows(store, "SELECT size FROM artifacts") == [(3_000_000,)]
+
+
+def test_a_forked_child_cannot_end_a_call_with_an_open_capture_of_its_parent(store: Store) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    invocation.capture("stdout").write(b"printed")
+
+    def end_inherited() -> None:
+        with pytest.raises(InvalidRecordError, match=f"belongs to process {os.getppid()}"):
+            invocation.interrupt("the user left")
+
+    assert end_of(fork(end_inherited)) == 0
+    invocation.interrupt("the user left")
+    assert ingested_rows(store, "SELECT role, size FROM streams") == [("stdout", 7)]
 
 
 def test_a_finished_call_has_no_further_capture(store: Store) -> None:
@@ -530,6 +597,14 @@ def test_tasks_record_what_threads_record(store: Store) -> None:
         (40,)
     ]
     assert ingested_rows(store, "SELECT count(*) FROM messages") == [(20,)]
+
+
+def test_messages_may_come_from_a_generator(store: Store) -> None:
+    session = Session.open(store.recorder)
+    ids = session.messages(Message.of("user", text) for text in ("one", "two"))
+    more = asyncio.run(session.amessages(Message.of("user", text) for text in ("three",)))
+    rows = ingested_rows(store, "SELECT text FROM messages ORDER BY key")
+    assert (len(ids), len(more), len(rows)) == (2, 1, 3)
 
 
 def test_every_kind_of_fact_can_be_recorded_from_a_task(store: Store) -> None:

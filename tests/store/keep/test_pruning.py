@@ -187,14 +187,30 @@ def test_what_was_recorded_after_a_restored_backup_is_ingested_and_not_pruned(
         check(store)
 
 
+def append_rejected(store: Store, output: bytes) -> None:
+    """Append the end of a call that never started, with this output."""
+    record = StreamRecord.from_bytes("stdout", output)
+    end = ended(next_id(), next_id(), record, spooled=f"{next_id()}/stdout.zst")
+    with closing(JournalLog(store.spool / "journal")) as log:
+        log.record([end])
+
+
+@pytest.mark.both_engines
+def test_the_output_that_a_fact_rejected_since_the_plan_names_is_kept(store: Store) -> None:
+    kept = [publish(store, BIG), publish(store, BIG[2:])]
+    publish(store, BIG[1:])
+    plan = plan_pruning(store, NO_GRACE)
+    append_rejected(store, BIG)
+    append_rejected(store, BIG[2:])
+    store.ingest()
+    assert prune(store, plan).total.count == 1
+    assert all(store.archive.exists(path) for path in kept)
+
+
 def test_the_output_that_a_rejected_fact_names_is_kept(store: Store) -> None:
     path = publish(store, BIG)
     publish(store, BIG[1:])
-    session = next_id()
-    record = StreamRecord.from_bytes("stdout", BIG)
-    end = ended(session, next_id(), record, spooled=f"{next_id()}/stdout.zst")
-    with closing(JournalLog(store.spool / "journal")) as log:
-        log.record([end])
+    append_rejected(store, BIG)
     assert prune_all(store).total.count == 1
     assert rows(store, "SELECT count(*) FROM rejected_facts") == [(1,)]
     assert store.archive.exists(path)

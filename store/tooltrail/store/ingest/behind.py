@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from uuid import UUID
 
-from tooltrail.journal import Cursor, has_frames, is_alive, read_journal_id
+from tooltrail.journal import Cursor, find_other_end, has_later_frames, is_alive, read_journal_id
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tooltrail.records.facts import AnswerStarted, CallStarted
 
 CURSOR: Final = "segment, segment_offset, next_index, head, frame_offset, entry_count"
+WHOLE_JOURNAL: Final = (0, 0)
+"""Segment and offset of a rejected fact about a complete journal, not about a place in it."""
+
 _KINDS: Final = {"head": bytes | None, "frame_offset": int | None}
 
 Behind: TypeAlias = Literal["facts", "dead program"]
@@ -41,9 +44,28 @@ def what_is_behind(connection: Connection, spool: Path) -> Behind | None:
     if journal is None:
         return None
     key, cursor = find_cursor(connection, journal)
-    if has_frames(folder, cursor):
+    if has_later_frames(folder, cursor):
+        return "facts"
+    end = find_other_end(folder, cursor)
+    if end is not None and not _is_reported(connection, journal, key, end):
         return "facts"
     return "dead program" if key is not None and find_dead(connection, spool, key) else None
+
+
+def _is_reported(connection: Connection, journal: UUID, key: int | None, end: Cursor) -> bool:
+    """Whether the ledger has all frames up to the end of a cut or restored journal, and a notice.
+
+    `key` is the key of the newest row of the journal.
+    """
+    name = connection.uuid(journal)
+    return bool(
+        connection.query_one(
+            "SELECT 1 FROM rejected_facts AS r JOIN ledger_entries AS e ON e.n = ? AND e.hash = ?"
+            " JOIN journals AS j ON j.key = e.journal_key AND (j.id = ? OR j.branch_of = ?)"
+            " WHERE r.journal_key = ? AND r.segment = ? AND r.segment_offset = ?",
+            (end.index - 1, end.hash, name, name, key, *WHOLE_JOURNAL),
+        )
+    )
 
 
 def find_cursor(connection: Connection, journal: UUID) -> tuple[int | None, Cursor]:

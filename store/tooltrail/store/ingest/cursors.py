@@ -22,8 +22,6 @@ from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest.behind import CURSOR, cursor_in, damaged_column
 
 _AT_ONCE: Final = 512
-WHOLE_JOURNAL: Final = (0, 0)
-"""Segment and offset of a rejected fact about a complete journal, not about a place in it."""
 
 
 class CursorMovedError(UnavailableError):

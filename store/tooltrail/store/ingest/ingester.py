@@ -36,9 +36,8 @@ from tooltrail.records import FamilyRegistry, InvalidRecordError, TooltrailError
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, MessageAdded
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.batch import write_batch
-from tooltrail.store.ingest.behind import find_cursor, find_dead, find_open
+from tooltrail.store.ingest.behind import WHOLE_JOURNAL, find_cursor, find_dead, find_open
 from tooltrail.store.ingest.cursors import (
-    WHOLE_JOURNAL,
     CursorMovedError,
     Place,
     find_place,

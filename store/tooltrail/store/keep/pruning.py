@@ -6,7 +6,7 @@ stays unreferenced. Recorders do not wait for the lock: they append to journals.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,6 +19,7 @@ from tooltrail.artifacts.archive import DAMAGED
 from tooltrail.artifacts.leftovers import iter_leftovers, remove_leftover
 from tooltrail.journal.clock import new_id, now
 from tooltrail.records.errors import InvalidRecordError, MissingArtifactError, UnavailableError
+from tooltrail.store.engines.database import Database
 from tooltrail.store.keep.maintenance import (
     Amount,
     Progress,
@@ -113,19 +114,16 @@ def plan_pruning(
         DamageError: facts cannot be ingested, because the journal or its row is damaged.
     """
     _ = store.reader
-    if store.lag is not None:
-        raise store.lag
+    lag = store.lag
+    if lag is not None:
+        raise lag
     store_id, sink = store.info.id, store.archive.sink
     refuse_other_roots(sink, store_id)
     plan = PruningPlan(sink.url, grace)
     planned_at, seen = now(), Amount()
     with store.database.read() as connection:
         ((known,),) = connection.query("SELECT count(*) FROM artifacts")
-        rejected = connection.query("SELECT data FROM rejected_facts")
-    # A rejected fact is evidence, and so is its output.
-    evidence = {one for (data,) in rejected for one in _DIGEST.findall(bytes(data))}
-    for stat, is_named in with_references(store.database, sink.list()):
-        is_referenced = is_named or Path(stat.path).stem.encode() in evidence
+    for stat, is_referenced in _with_references(store.database, sink.list()):
         is_old = planned_at - stat.modified_at >= grace
         _sort_in(plan, stat, is_referenced=is_referenced, is_old=is_old)
         seen.add(stat.stored_size)
@@ -143,6 +141,22 @@ def plan_pruning(
             "all of them are lost, or this database is not the store's newest"
         )
     return plan
+
+
+def _with_references(
+    database: Database, stats: Iterable[ObjectStat]
+) -> Iterator[tuple[ObjectStat, bool]]:
+    """Like `with_references`. A rejected fact is evidence, and so is its output."""
+    key, evidence = 0, set[bytes]()
+    with database.read() as connection:
+        # One at a time: a rejected fact may have many megabytes.
+        while row := connection.query_one(
+            "SELECT key, data FROM rejected_facts WHERE key > ? ORDER BY key LIMIT 1", (key,)
+        ):
+            key = row[0]
+            evidence.update(_DIGEST.findall(row[1]))
+    for stat, is_named in with_references(database, stats):
+        yield stat, is_named or Path(stat.path).stem.encode() in evidence
 
 
 def _sort_in(plan: PruningPlan, stat: ObjectStat, *, is_referenced: bool, is_old: bool) -> None:
@@ -194,7 +208,7 @@ def _deletions(
 ) -> Iterator[None]:
     """Delete one object after the other. Yields after each."""
     sink = store.archive.sink
-    for stat, is_referenced in with_references(store.database, plan.unreferenced):
+    for stat, is_referenced in _with_references(store.database, plan.unreferenced):
         if not is_referenced:
             confirm()
             with suppress(MissingArtifactError):
