@@ -308,7 +308,7 @@ def test_traffic_goes_on_if_nothing_can_be_recorded(cli: Cli, tmp_path: Path) ->
     ended = proxied(cli, stdin, "--spool", str(blocked / "spool"))
     assert ended.code == 0
     assert [json.loads(one)["id"] for one in ended.lines] == [0, 1, 2]
-    assert ended.sentence.startswith("a tool call is not recorded, the traffic goes on: ")
+    assert ended.sentence.startswith("the record is not complete, the traffic goes on: ")
 
 
 def test_a_named_session_stays_open_and_tools_have_the_name_of_their_server(cli: Cli) -> None:

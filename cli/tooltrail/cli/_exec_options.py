@@ -112,7 +112,10 @@ def read_tool_name(text: str) -> str:
 
 
 def read_session(text: str) -> str:
-    """Check the id or name of a session to record into; reading commands use `@` names."""
+    """Check the id or name of a session to record into.
+
+    A session named `@last` could not be found: reading commands take this for the newest session.
+    """
     if text.partition(":")[0] in ("@last", "@running"):
         raise ValueError(
             f"{text!r} means the newest one in reading commands; use an id or another name"

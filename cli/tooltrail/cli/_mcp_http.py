@@ -97,9 +97,8 @@ class _Bridge:
 
     def _read(self) -> None:
         for line in sys.stdin.buffer:
-            self._recorder.copy(
-                "client", line.removesuffix(b"\n") + b"\n"
-            )  # the last may have none
+            # The last line may have no newline.
+            self._recorder.copy("client", line.removesuffix(b"\n") + b"\n")
             self._loop.call_soon_threadsafe(self._send, line)
         self._loop.call_soon_threadsafe(self._end, 0)
 

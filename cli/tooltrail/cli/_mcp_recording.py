@@ -203,7 +203,7 @@ class McpRecorder:
     def _fail(self, error: Exception) -> None:
         if not self._has_failed:
             self._has_failed = True
-            say(f"tooltrail: a tool call is not recorded, the traffic goes on: {error}")
+            say(f"tooltrail: the record is not complete, the traffic goes on: {error}")
 
     def _session(self) -> Session:
         """The session, which is opened when there is something to record."""

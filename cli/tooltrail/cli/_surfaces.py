@@ -50,8 +50,8 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
 def describe(detail: InvocationDetail) -> str:
     """The overview that `show` prints: what the model saw, what was cut, and where the rest is.
 
-    Reads no stream. Control characters are replaced. So is a line break in a fact: no recorded
-    text can look like a fact of its own.
+    Reads no stream. Control characters are replaced, and line breaks within a line, too. So no
+    recorded text can look like a line of this overview.
     """
     return "".join(
         f"{line if isinstance(line, _Styled) else _one_line(line)}\n"

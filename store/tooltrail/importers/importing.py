@@ -136,9 +136,9 @@ class Importer:
                     end = damaged[-1].offset  # the writer may still complete the line
                 if not self._is_dry_run:
                     cursor.write(file, end)
-        except FileNotFoundError as error:
-            raise NotFoundError(f"no file {path}") from error
         except OSError as error:
+            if not path.exists():
+                raise NotFoundError(f"no file {path}") from error
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
         return imported
 

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
 _NS_PER_MS: Final = 1_000_000
 _MOST_PREFIX_CHARS: Final = MOST_ROLE_CHARS - 20
+"""Most characters of a role before `.captured` and a number."""
+
 SEEN: Final = "seen"
 """Renderer name of a receipt that another program made and the model saw."""
 
@@ -389,6 +391,7 @@ def _place_streams(
 
 
 def _free_role(role: str, taken: Collection[str]) -> str:
+    """A role for a captured stream, such as `stdout.captured`, that no other stream has."""
     names = (f"{role[:_MOST_PREFIX_CHARS]}.captured{n or ''}" for n in count())
     return next(name for name in names if name not in taken)
 

@@ -119,7 +119,7 @@ def _detail(  # noqa: PLR0917  a table each
     damage = damage_of("invocations", values["key"], problems) or surfaces.damage
     lost = None
     if environment is not None and environment.damage is not None:
-        # All else can be read.
+        # The texts and the streams of the call can still be read.
         lost = f"the environment of call {values['id']} is damaged: {environment.damage}"
         environment = Body(b"{}")
     message = values["message_id"]
