@@ -15,16 +15,15 @@ from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from tooltrail.cli._output import printable
 from tooltrail.cli._times import DURATIONS, MOMENT, SIGNAL, parse_amount
 from tooltrail.store.expressions import (
-    COLUMNS,
     DOCUMENTS,
-    ENVIRONMENT,
+    KINDS,
     PRESENT,
     Comparison,
     Every,
@@ -40,11 +39,9 @@ _parsy: Any = import_module("parsy")
 """The parser library, which has no types."""
 
 _END: Final = r"(?![\w.\[-])"
-_NAME: Final = re.compile(
-    rf"(?!(?:and|or|not|in|is|null){_END})"
-    r"""[a-z_][\w-]*(\.([\w-]+|"[^"\\]*")|\[\d{1,9}\])*""",
-    re.IGNORECASE,
-)
+_NAME: Final = re.compile(rf"(?!(?:and|or|not|in|is|null){_END})[a-z_][\w-]*", re.IGNORECASE)
+_KEY: Final = re.compile(r"""\.([\w-]+|"[^"\\]*")""")
+_INDEX: Final = re.compile(r"\[(\d{1,9})\]")
 _OPERATOR: Final = re.compile(r"!=|<=|>=|[=<>~]")
 _TEXT: Final = re.compile(r""""([^"\\]|\\.)*"|'[^']*'""", re.DOTALL)
 _WORD: Final = re.compile(r"""[^\s()\[\],"'=<>!~]+""")
@@ -60,7 +57,6 @@ _EXPECTED: Final[tuple[str, ...]] = (
 _A_NAME, _AN_OPERATOR, _A_VALUE, *_ = _EXPECTED
 
 _ALIASES: Final = {"args": "arguments"}
-_STEP: Final = re.compile(r'\.(?:"(?P<quoted>[^"]*)"|(?P<key>[\w-]+))|\[(?P<index>\d+)\]')
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 _SIZES: Final = {"": 1, "b": 1} | {
@@ -77,10 +73,11 @@ class _WrongError(Exception):
 
 
 class _Token(NamedTuple):
-    """A piece of the text, and where it begins."""
+    """A piece of the text, and where it begins. A name may have a path in a document."""
 
     at: int
     text: str
+    path: tuple[str | int, ...] = ()
 
 
 def parse_where(text: str) -> Expression:
@@ -107,8 +104,9 @@ def _grammar() -> Any:
     """The parser of a condition, see the beginning of this module."""
     space = _parsy.regex(r"\s*")
 
-    def token(pattern: re.Pattern[str], what: str) -> Any:
-        return _parsy.seq(_parsy.index, _parsy.regex(pattern)).combine(_Token).desc(what) << space
+    def token(pattern: re.Pattern[str], what: str, *path: Any) -> Any:
+        parts = _parsy.seq(_parsy.index, _parsy.regex(pattern), *path)
+        return parts.combine(_Token).desc(what) << space
 
     def sign(text: str, what: str) -> Any:
         return _parsy.string(text).desc(what) << space
@@ -120,7 +118,10 @@ def _grammar() -> Any:
     some = _parsy.forward_declaration()
     negation = _parsy.forward_declaration()
     operator = token(_OPERATOR, _AN_OPERATOR).map(attrgetter("text"))
-    name, value = token(_NAME, _A_NAME), token(_TEXT, _A_VALUE) | token(_WORD, _A_VALUE)
+    key = _parsy.regex(_KEY, group=1).map(methodcaller("strip", '"'))
+    path = (key | _parsy.regex(_INDEX, group=1).map(int)).many().map(tuple)
+    name = token(_NAME, _A_NAME, path)
+    value = token(_TEXT, _A_VALUE) | token(_WORD, _A_VALUE)
     values = sign("(", "`(`") >> value.sep_by(sign(",", "a comma"), min=1) << sign(")", "`)`")
     is_not = keyword("not", "`null`").optional()
     comparison = _parsy.alt(
@@ -156,31 +157,19 @@ def _missing(name: _Token, is_not: _Token | None) -> Expression:
 
 
 def _comparison(spelled: _Token, operator: str, value: _Token | None) -> Comparison:
-    name, path = _named(spelled)
+    name = _ALIASES.get(spelled.text.lower(), spelled.text.lower())
+    if name not in KINDS:
+        near = get_close_matches(name, KINDS, 3)
+        hint = f"nearest: {', '.join(near)}" if near else f"there are {', '.join(KINDS)}"
+        raise _WrongError(spelled.at, f"no column `{name}`; {hint}")
+    if spelled.path and name not in DOCUMENTS:
+        raise _WrongError(spelled.at, f"{name} has no members; {', '.join(DOCUMENTS)} have")
     accepted = operators_of(name)
     if operator not in accepted:
         known = ", ".join(one for one in accepted if one != PRESENT)
         given = "is null" if operator == PRESENT else operator
         raise _WrongError(spelled.at, f"{name} {given} is no comparison; {name} has {known}")
-    return Comparison(name, operator, None if value is None else _value(name, value), path)
-
-
-def _named(spelled: _Token) -> tuple[str, tuple[str | int, ...]]:
-    """The column or document, and the path in the document."""
-    name = re.split(r"[.\[]", spelled.text, maxsplit=1)[0]
-    path = tuple(
-        int(step["index"]) if step["index"] else step["key"] or step["quoted"] or ""
-        for step in _STEP.finditer(spelled.text, len(name))
-    )
-    name = _ALIASES.get(name.lower(), name.lower())
-    known = (*COLUMNS, *ENVIRONMENT, *DOCUMENTS)
-    if name not in known:
-        near = get_close_matches(name, known, 3)
-        hint = f"nearest: {', '.join(near)}" if near else f"there are {', '.join(known)}"
-        raise _WrongError(spelled.at, f"no column `{name}`; {hint}")
-    if path and name not in DOCUMENTS:
-        raise _WrongError(spelled.at, f"{name} has no members; {', '.join(DOCUMENTS)} have")
-    return name, path
+    return Comparison(name, operator, None if value is None else _value(name, value), spelled.path)
 
 
 def _value(name: str, token: _Token) -> Value:
@@ -188,7 +177,7 @@ def _value(name: str, token: _Token) -> Value:
     text = _unquoted(token)
     if name in DOCUMENTS:
         return text if token.text[0] in "\"'" else _json_value(text)
-    read, what = _READERS[COLUMNS.get(name, "text")]
+    read, what = _READERS[KINDS[name]]
     try:
         return read(text)
     except (ValueError, OverflowError, KeyError):

@@ -41,12 +41,16 @@ DOCUMENTS: Final = ("arguments", "result", "error")
 """The JSON documents that a comparison can name: `result` and `error` are members of the canonical
 result. Arguments that are no JSON count as one text."""
 
+KINDS: Final = COLUMNS | dict.fromkeys(ENVIRONMENT, "text") | dict.fromkeys(DOCUMENTS, "document")
+"""Every name that a comparison can have, and its kind."""
+
 ORDERS: Final = ("<", "<=", ">", ">=")
 PRESENT: Final = "is"
 """The operator of a comparison without a value: whether there is a value at all."""
 
 _OPERATORS: Final = {
     "text": ("=", "!=", "~", PRESENT),
+    "document": ("=", "!=", *ORDERS, "~", PRESENT),
     **dict.fromkeys(("session", "state", "outcome", "flag"), ("=", "!=")),
 }
 """The operators of a kind, where they are not those of a number."""
@@ -64,7 +68,7 @@ class Comparison:
     have; see `operators_of`.
 
     Attributes:
-        name: one of `COLUMNS`, of `ENVIRONMENT` or of `DOCUMENTS`.
+        name: one of `KINDS`.
         operator: `~` means that a text contains the value: any text at or below a place.
         value: a value of the kind of the column. In a document, a text differs from a number.
         path: keys of objects and indexes of lists, in a document only. A key has no quotes, no
@@ -118,11 +122,8 @@ Expression: TypeAlias = Comparison | RanIn | Every | Some | Not
 
 def operators_of(name: str) -> tuple[str, ...]:
     """The operators that a name accepts; none for an unknown name."""
-    if name in DOCUMENTS:
-        return ("=", "!=", *ORDERS, "~", PRESENT)
-    if name not in COLUMNS and name not in ENVIRONMENT:
-        return ()
-    return _OPERATORS.get(COLUMNS.get(name, "text"), ("=", "!=", *ORDERS, PRESENT))
+    kind = KINDS.get(name)
+    return () if kind is None else _OPERATORS.get(kind, ("=", "!=", *ORDERS, PRESENT))
 
 
 def check_size(expression: Expression) -> None:
