@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -150,7 +149,7 @@ def _members_of(by: Sequence[str]) -> Members:
     def of_group(name: str) -> Callable[[Any], object]:
         return lambda one: one.group[name]
 
-    numbers = [one.name for one in fields(CallStatistics) if one.name != "group"]
+    _, *numbers = CallStatistics.__slots__
     return {**{name: of_group(name) for name in by}, **attributes(*numbers)}
 
 

@@ -6,17 +6,18 @@ value by a neutral one, and reports the damage. A damaged row never hides anothe
 A test compares `COLUMNS` with the tables, which `docs/tables.md` describes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from tooltrail.records.digests import EMPTY
 from tooltrail.store.engines.values import EPOCH, digest_from
 
-View = TypeVar("View")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+View = TypeVar("View", bound="DataclassInstance")
 
 LARGE_BYTES: Final = 32_768
 """Smallest size of an output that is indexed, in bytes."""
@@ -141,14 +142,9 @@ def _converted(kind: str, value: object) -> object:
     raise TypeError(value)
 
 
-def make_view(view: Callable[..., View], values: Mapping[str, Any], **more: Any) -> View:
+def make_view(view: type[View], values: Mapping[str, Any], **more: Any) -> View:
     """Make a view from values with the names of its fields. A missing value is None."""
-    return view(*map({**values, **more}.get, _names_of(view)))
-
-
-@cache
-def _names_of(view: Any) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(view))
+    return view(*map({**values, **more}.get, view.__dataclass_fields__))
 
 
 def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:
