@@ -46,6 +46,10 @@ def _many(
     return click.option(flag, name, multiple=True, type=kind, help=help_text, metavar=metavar)
 
 
+def _chosen(flag: str, name: str, what: str, choices: Sequence[str]) -> Callable[[Any], Any]:
+    return _many(flag, name, f"{what}: {', '.join(choices)}.", click.Choice(choices))
+
+
 def filter_options(function: Decorated) -> Decorated:
     """Pass all filter options to the command as one argument `where`, with names resolved."""
 
@@ -102,12 +106,7 @@ _OPTIONS = (
         help="Calls that failed, including commands with an exit status other than 0.",
     ),
     click.option("--ok", is_flag=True, help="Calls that succeeded."),
-    _many(
-        "--outcome",
-        "outcomes",
-        f"Invocations with this outcome: {', '.join(OUTCOMES)}.",
-        click.Choice(OUTCOMES),
-    ),
+    _chosen("--outcome", "outcomes", "Invocations with this outcome", OUTCOMES),
     click.option("--timed-out", is_flag=True, help="Calls that reached their time limit."),
     _many(
         "--exit-code",
@@ -119,12 +118,7 @@ _OPTIONS = (
     _many(
         "--signal", "signals", "Commands that this signal ended, such as SIGKILL.", SIGNAL, "SIGNAL"
     ),
-    _many(
-        "--state",
-        "states",
-        f"Invocations in this state: {', '.join(STATES)}.",
-        click.Choice(STATES),
-    ),
+    _chosen("--state", "states", "Invocations in this state", STATES),
     _many("--error-kind", "error_kinds", "Invocations that failed with this kind of error."),
     _many("--agent", "agents", "Invocations of this agent."),
     click.option(

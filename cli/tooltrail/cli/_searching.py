@@ -14,7 +14,6 @@ from tooltrail.cli._long_commands import interruptible, progress_bar
 from tooltrail.cli._output import (
     Listing,
     attributes,
-    counted,
     named_store,
     printable,
     say,
@@ -227,7 +226,7 @@ def _report(store: Store, search: Search) -> int:
     for reason in search.unread[:_MOST_REASONS]:
         say(f"tooltrail: not searched: {reason}")
     if len(search.unread) > _MOST_REASONS:
-        say(f"tooltrail: {counted(len(search.unread), 'text')} not searched in total")
+        say(f"tooltrail: {len(search.unread):,} texts not searched in total")
     if search.unread:
         return ExitCode.INCOMPLETE
     if not search.hit_count:
