@@ -7,7 +7,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,13 +72,13 @@ class Text(NamedTuple):
 
     Attributes:
         role: the role of the stream; empty for an artifact.
-        open: opens its bytes, which are read once from the beginning.
+        blocks: reads its bytes from the beginning.
         artifact: opens a reader of the parts of an artifact; needs the index of the artifact.
             None for a stream that is no artifact.
     """
 
     role: str
-    open: Callable[[], AbstractContextManager[Iterator[bytes]]]
+    blocks: Callable[[], Iterator[bytes]]
     artifact: Callable[[], ArtifactReader] | None = None
 
     @contextmanager
@@ -87,7 +87,7 @@ class Text(NamedTuple):
         if self.artifact is not None:
             yield self.artifact()
             return
-        with self.open() as blocks, reader_of(blocks) as reader:
+        with reader_of(self.blocks()) as reader:
             yield reader
 
     def part(self, read: Callable[[ArtifactReader], Iterator[bytes]]) -> Iterator[bytes]:
@@ -101,14 +101,13 @@ class Text(NamedTuple):
         if self.artifact is not None:
             yield from self.part(lambda one: one.iter_head(lines))
             return
-        with self.open() as blocks:
-            for block in blocks:
-                count = block.count(b"\n")
-                if count >= lines:
-                    yield b"".join(one + b"\n" for one in block.split(b"\n", lines)[:lines])
-                    return
-                lines -= count
-                yield block
+        for block in self.blocks():
+            count = block.count(b"\n")
+            if count >= lines:
+                yield b"".join(one + b"\n" for one in block.split(b"\n", lines)[:lines])
+                return
+            lines -= count
+            yield block
 
 
 def texts_of(
@@ -118,8 +117,8 @@ def texts_of(
     found = find(store, name)
     if isinstance(found, str):
         size = next((one.size for one in store.reader.artifacts(beginning=found)), None)
-        opened = partial(_artifact, store, found, size)
-        return [Text("", opened, partial(store.archive.reader, found, size=size))], None
+        checked = partial(_checked, partial(store.archive.open, found, size=size))
+        return [Text("", checked, partial(store.archive.reader, found, size=size))], None
     detail = store.reader.invocation(found)
     return streams_of(store, detail, role), detail
 
@@ -150,8 +149,7 @@ def print_output(
     if detail is not None and not detail.streams and role is None and detail.complete_json:
         write_block(sys.stdout.buffer, detail.complete_json.encode("utf-8", "surrogatepass"))
     for text in texts:
-        with text.open() as blocks:
-            copy_blocks(blocks, target_of(text.role, role))
+        copy_blocks(text.blocks(), target_of(text.role, role))
     return say_incomplete(store, detail, role)
 
 
@@ -182,20 +180,15 @@ def target_of(role: str, only: str | None) -> BinaryIO:
     return sys.stderr.buffer if role == "stderr" and only is None else sys.stdout.buffer
 
 
-@contextmanager
-def _artifact(store: Store, path: str, size: int | None) -> Generator[Iterator[bytes]]:
+def _checked(open_source: Callable[[], BinaryIO]) -> Iterator[bytes]:
     """The bytes of an artifact, after its digest was compared. Needs no index."""
-    opened = partial(store.archive.open, path, size=size)
-    with _blocks_of(opened) as blocks:
-        deque(blocks, maxlen=0)
-    with _blocks_of(opened) as blocks:
-        yield blocks
+    deque(_blocks_of(open_source), maxlen=0)
+    yield from _blocks_of(open_source)
 
 
-@contextmanager
-def _spooled(folder: Path, role: str) -> Generator[Iterator[bytes]]:
+def _spooled(folder: Path, role: str) -> Iterator[bytes]:
     with StreamFollower(folder, role, lambda: False) as follower:
-        yield follower.poll()
+        yield from follower.poll()
 
 
 def stored(store: Store, stream: StreamView) -> Text:
@@ -207,10 +200,9 @@ def stored(store: Store, stream: StreamView) -> Text:
     return Text(stream.role, opened, artifact)
 
 
-@contextmanager
-def _blocks_of(open_source: Callable[[], BinaryIO]) -> Generator[Iterator[bytes]]:
+def _blocks_of(open_source: Callable[[], BinaryIO]) -> Iterator[bytes]:
     with open_source() as source:
-        yield iter(lambda: source.read(_BLOCK), b"")
+        yield from iter(lambda: source.read(_BLOCK), b"")
 
 
 @contextmanager
