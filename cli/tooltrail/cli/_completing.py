@@ -35,7 +35,7 @@ def complete(kind: str, beginning: str, context: click.Context) -> list[Completi
     if kind == "files":
         return [CompletionItem(beginning, type="file")]
     # The shell waits: a database that does not answer ends the program.
-    signal.signal(signal.SIGALRM, _end)
+    signal.signal(signal.SIGALRM, lambda _number, _frame: os._exit(0))
     signal.alarm(_MOST_SECONDS)
     with suppress(Exception):
         return [
@@ -44,10 +44,6 @@ def complete(kind: str, beginning: str, context: click.Context) -> list[Completi
             if name.startswith(beginning) and _PLAIN.fullmatch(name)
         ][:_MOST]
     return []
-
-
-def _end(*_: object) -> None:
-    os._exit(0)
 
 
 def _names(kind: str, beginning: str, context: click.Context) -> Iterator[tuple[str, str]]:

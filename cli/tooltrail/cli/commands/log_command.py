@@ -11,16 +11,7 @@ import click
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import (
-    Listing,
-    Members,
-    attributes,
-    duration_of,
-    printable,
-    say,
-    size_of,
-    write,
-)
+from tooltrail.cli._output import Listing, attributes, duration_of, printable, say, size_of, write
 from tooltrail.cli._tables import Columns, colour_of_outcome, coloured, print_list
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.ids import short_id
@@ -104,7 +95,7 @@ def command(
         # Counting by a condition would read every invocation.
         is_counted = page.next_cursor is not None and where.expression is None
         total = reader.count_invocations(where) if is_counted else None
-    _print(page.items, output, _members(), _COLUMNS)
+    _print(page.items, output)
     if page.next_cursor is not None:
         of_all = "listed" if total is None else f"of {total:,}"
         more = f"-n 0 for all, --cursor {page.next_cursor} for the next"
@@ -118,8 +109,16 @@ def _members() -> dict[str, Callable[[Any], object]]:
 
 
 def _print(
-    views: Iterable[InvocationView], output: Listing, members: Members, columns: Columns
+    views: Iterable[InvocationView],
+    output: Listing,
+    cut_of: Callable[[InvocationView], int] | None = None,
 ) -> None:
+    """Print a list. What was cut has a column of its own, if the list is sorted by the cut."""
+    members, columns = _members(), dict(_COLUMNS)
+    if cut_of is not None:
+        members["cut_size"] = cut_of
+        columns["CUT"] = lambda view: size_of(cut_of(view))
+        columns["CALL"] = columns.pop("CALL")  # the last column
     colours = {"OUTCOME": colour_of_outcome}
     right, spare = ("TIME", "OUTPUT", "CUT"), ("OUTPUT", "TIME", "STARTED", "TOOL")
     print_list(views, output, members, columns, right=right, colours=colours, spare=spare)
@@ -160,9 +159,8 @@ def _follow(location: Location, where: InvocationFilter, count: int, output: Lis
 
 
 def _write_rows(views: Iterable[InvocationView], output: Listing) -> None:
-    members = _members()
-    for view in views:
-        if not output.print_records([view], members):
+    if not output.print_records(views, _members()):
+        for view in views:
             _write_row([cell(view) for cell in _COLUMNS.values()])
 
 
@@ -194,15 +192,11 @@ def _list_ranked(
     *,
     least_first: bool,
 ) -> None:
-    """List by a value. What was cut has a column of its own, if the list is sorted by the cut."""
+    """List by a value."""
     with location.open() as store:
         ranked = store.reader.ranked_invocations(sort, where, limit=limit, least_first=least_first)
-    members, columns, value_of = _members(), dict(_COLUMNS), dict(ranked)
-    if sort == "cut":
-        members["cut_size"] = value_of.__getitem__
-        columns["CUT"] = lambda view: size_of(value_of[view])
-        columns["CALL"] = columns.pop("CALL")  # the last column
-    _print(value_of, output, members, columns)
+    value_of = dict(ranked)
+    _print(value_of, output, value_of.__getitem__ if sort == "cut" else None)
     if len(ranked) == limit:
         say(f"{limit:,} listed; -n 0 for all")
 
