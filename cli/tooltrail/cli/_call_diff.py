@@ -252,10 +252,7 @@ def _lines_of(hunk: Hunk) -> Iterator[str]:
 
 
 def _hunk_record(hunk: Hunk) -> Mapping[str, Any]:
-    (before, first), (after, second) = hunk.ranges
-    return {
-        "before": {"line": before, "count": first},
-        "after": {"line": after, "count": second},
-        # A byte that is not UTF-8 becomes a lone surrogate, which Python can convert back.
-        "lines": [line.decode("utf-8", "surrogateescape") for line in hunk.lines],
-    }
+    before, after = ({"line": line, "count": count} for line, count in hunk.ranges)
+    # A byte that is not UTF-8 becomes a lone surrogate, which Python can convert back.
+    lines = [line.decode("utf-8", "surrogateescape") for line in hunk.lines]
+    return {"before": before, "after": after, "lines": lines}

@@ -57,12 +57,10 @@ def _names(kind: str, beginning: str, context: click.Context) -> Iterator[tuple[
     with closing(open_existing(target)) as database, database.read() as connection:
         if kind in SOURCES:
             yield from ((name, "") for name in distinct_values(connection, kind))
-        elif kind == "sessions":
-            yield from _recent(connection, "sessions", beginning)
-        else:
-            yield from _recent(connection, "invocations", beginning)
-            if kind == "artifacts" and beginning:
-                yield from _artifacts(connection, beginning)
+            return
+        yield from _recent(connection, kind.replace("artifacts", "invocations"), beginning)
+        if kind == "artifacts" and beginning:
+            yield from _artifacts(connection, beginning)
 
 
 def _artifacts(connection: Connection, beginning: str) -> Iterator[tuple[str, str]]:

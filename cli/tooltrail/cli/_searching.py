@@ -111,14 +111,11 @@ def print_hits(
                 context=context,
                 on_progress=update,
             )
-            hits: Iterable[Hit]
+            hits: Iterable[Hit] = search.hits(count) if count else search.hits()
             if rank:
-                ranked = sorted(islice(search.hits(), _RANKED), key=_relevance, reverse=True)
-                hits = ranked[: count or None]
-            elif count:
-                hits = list(islice(search.hits(count), count))
-            else:  # printed when they are found, and not kept
-                hits = search.hits()
+                hits = sorted(islice(hits, _RANKED), key=_relevance, reverse=True)
+            if count:  # all hits are printed when they are found, and not kept
+                hits = list(islice(hits, count))
         _print(hits, output)
         if count and isinstance(hits, list) and len(hits) == count:
             more = "" if rank else f", --cursor {hits[-1].cursor} for the next"

@@ -87,7 +87,14 @@ def command(
     if sort != "started":
         if cursor is not None:
             raise click.UsageError("--cursor needs --sort started; -n says how many to list")
-        _list_ranked(location, where, count or None, sort, output, least_first=reverse)
+        with location.open() as store:
+            ranked = store.reader.ranked_invocations(
+                sort, where, limit=count or None, least_first=reverse
+            )
+        value_of = dict(ranked)
+        _print(value_of, output, value_of.__getitem__ if sort == "cut" else None)
+        if 0 < count == len(ranked):
+            say(f"{count:,} listed; -n 0 for all")
         return
     with location.open() as store:
         reader = store.reader
@@ -181,24 +188,6 @@ def _is_over(reader: Reader, where: InvocationFilter) -> bool:
     sessions = list(map(reader.session, where.sessions))
     is_closed = (view.closed_at is not None and not view.open_count for view in sessions)
     return bool(sessions) and all(is_closed)
-
-
-def _list_ranked(
-    location: Location,
-    where: InvocationFilter,
-    limit: int | None,
-    sort: str,
-    output: Listing,
-    *,
-    least_first: bool,
-) -> None:
-    """List by a value."""
-    with location.open() as store:
-        ranked = store.reader.ranked_invocations(sort, where, limit=limit, least_first=least_first)
-    value_of = dict(ranked)
-    _print(value_of, output, value_of.__getitem__ if sort == "cut" else None)
-    if len(ranked) == limit:
-        say(f"{limit:,} listed; -n 0 for all")
 
 
 def _output(view: InvocationView) -> str:

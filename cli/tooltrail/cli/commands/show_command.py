@@ -108,14 +108,12 @@ def _sentence_of(found: Rerendering) -> str:
 def _diff_of(found: Rerendering) -> str:
     """The unified diff from the stored text to today's text; empty if one of them is missing."""
     import difflib
-    import io
+    import re
 
     if found.stored is None or found.today is None:
         return ""
     # Split at newlines only, like `diff`. `str.splitlines` also splits at a form feed.
-    before, after = (
-        io.StringIO(one.text, newline="\n").readlines() for one in (found.stored, found.today)
-    )
+    before, after = (re.findall(r"[^\n]*\n|.+", one.text) for one in (found.stored, found.today))
     names = f"stored ({found.stored.renderer})", f"today ({found.today.renderer})"
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
