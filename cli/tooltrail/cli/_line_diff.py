@@ -40,8 +40,6 @@ _INEXACT = (
     "from line {:,} on, the contents have too little in common for an exact comparison: more lines"
     " than necessary may be shown as replaced"
 )
-Edit = tuple[bytes, bytes]
-"""A line, and ` `, `-` or `+` before it."""
 
 
 class Content(NamedTuple):
@@ -113,7 +111,8 @@ class LineDiff:
             self.error = error
             self.notes.append(f"cannot be compared: {error}")
 
-    def _edits(self, before: Iterator[bytes], after: Iterator[bytes]) -> Iterator[Edit]:
+    def _edits(self, before: Iterator[bytes], after: Iterator[bytes]) -> Iterator[bytes]:
+        """The lines of both contents, each behind ` `, `-` or `+`."""
         a, b, line, limit = list[bytes](), list[bytes](), 1, _WINDOW
         is_end = False
         while not is_end:
@@ -130,9 +129,9 @@ class LineDiff:
                 blocks.append((len(a), len(b), 0))
             for one, other in aligned(a, b, blocks):
                 if one is None:
-                    yield b"+", other or b""
+                    yield b"+" + (other or b"")
                 else:
-                    yield b"-" if other is None else b" ", one
+                    yield (b"-" if other is None else b" ") + one
             i, j, size = blocks[-1]
             del a[: i + size], b[: j + size]
             line, limit = line + i + size, _WINDOW
@@ -213,13 +212,13 @@ def _equal_count(x: Sequence[object], y: Sequence[object]) -> int:
     return next(unequal, min(len(x), len(y)))
 
 
-def _grouped(edits: Iterator[Edit]) -> Iterator[Hunk]:
+def _grouped(edits: Iterator[bytes]) -> Iterator[Hunk]:
     before = after = 1
     lines: list[bytes] = []
     quiet = 0  # equal lines at the end of `lines`
-    for mark, text in edits:
-        lines.append(mark + text)
-        quiet = quiet + 1 if mark == b" " else 0
+    for line in edits:
+        lines.append(line)
+        quiet = quiet + 1 if line.startswith(b" ") else 0
         if quiet == len(lines):
             if quiet > CONTEXT:
                 del lines[0]

@@ -26,10 +26,8 @@ class Search(NamedTuple):
     def matches(self) -> "Iterator[tuple[str, Match]]":
         """The matching lines and their context, each with the role of its stream."""
         for role, reader in self.texts.items():
-            for match in reader.grep(
-                self.pattern, before=self.before, after=self.after, **self.options
-            ):
-                yield role, match
+            found = reader.grep(self.pattern, before=self.before, after=self.after, **self.options)
+            yield from ((role, match) for match in found)
 
 
 def print_lines(search: Search, *, numbers: bool, offsets: bool) -> bool:

@@ -5,14 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from tooltrail.cli._output import (
-    counted,
-    duration_of,
-    on_terminal,
-    printable,
-    short_digest,
-    size_of,
-)
+from tooltrail.cli._output import counted, duration_of, on_terminal, short_digest, size_of
 from tooltrail.cli._tables import BOLD, colour_of_outcome, coloured
 from tooltrail.cli._times import shown
 from tooltrail.records.ids import short_id
@@ -72,7 +65,7 @@ def _facts(detail: InvocationDetail) -> Iterator[str]:
     if summary.call_id is not None:
         yield f"call id    {summary.call_id}"
     yield f"call       {summary.arguments_preview}"
-    outcome = coloured(printable(summary.outcome), colour_of_outcome(summary.outcome))
+    outcome = coloured(_one_line(summary.outcome), colour_of_outcome(summary.outcome))
     # The outcome says no exit status of a command that worked or timed out.
     is_known = summary.exit_status is not None and not summary.outcome.startswith("exit ")
     status = f", exit status {summary.exit_status}" if is_known else ""
@@ -161,8 +154,8 @@ def _omissions(detail: InvocationDetail) -> Iterator[str]:
 
 def _title(name: str, note: str) -> Iterator[str]:
     yield ""
-    title = printable(f"── {name}{f', {note}' if note else ''} ──")
-    yield _Styled(coloured(title, BOLD))
+    title = f"── {name}{f', {note}' if note else ''} ──"
+    yield _Styled(coloured(_one_line(title), BOLD))
 
 
 def _parsed(document: str | None) -> Any:

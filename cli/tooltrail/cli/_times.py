@@ -30,9 +30,7 @@ class Parsed(click.ParamType[Any]):
         self.read = read
         self.what = what
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> object:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Parse the text, or fail with a usage error."""
         try:
             return self.read(str(value))

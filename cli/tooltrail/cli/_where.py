@@ -123,13 +123,11 @@ def _grammar() -> Any:
     name = token(_NAME, _A_NAME, path)
     value = token(_TEXT, _A_VALUE) | token(_WORD, _A_VALUE)
     values = sign("(", "`(`") >> value.sep_by(sign(",", "a comma"), min=1) << sign(")", "`)`")
-    is_not = keyword("not", "`null`").optional()
+    is_null = keyword("not", "`null`").optional() << keyword("null")
     comparison = _parsy.alt(
         _parsy.seq(name, operator, value).combine(_comparison),
         _parsy.seq(name << keyword("in", _AN_OPERATOR), values).combine(_listed),
-        _parsy.seq(name << keyword("is", _AN_OPERATOR), is_not << keyword("null")).combine(
-            _missing
-        ),
+        _parsy.seq(name << keyword("is", _AN_OPERATOR), is_null).combine(_missing),
     )
     negation.become(
         (keyword("not", _A_NAME) >> negation).map(Not)
@@ -141,9 +139,7 @@ def _grammar() -> Any:
     return space >> some
 
 
-def _joined(
-    kind: Callable[[tuple[Expression, ...]], Expression], parts: list[Expression]
-) -> Expression:
+def _joined(kind: type[Every | Some], parts: list[Expression]) -> Expression:
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 

@@ -153,16 +153,14 @@ def _members_of(by: Sequence[str]) -> Members:
     return {**{name: of_group(name) for name in by}, **attributes(*numbers)}
 
 
-def _in_order(
-    found: Sequence[CallStatistics], column: str, *, reverse: bool
-) -> list[CallStatistics]:
+def _in_order(found: Sequence[CallStatistics], sort: str, *, reverse: bool) -> list[CallStatistics]:
     """Sort groups: names from A to Z, numbers and times from the greatest; without value last."""
 
     def value(one: CallStatistics) -> Any:
-        return getattr(one, _COLUMNS[column][0]) if column in _COLUMNS else one.group[column]
+        return getattr(one, _COLUMNS[sort][0]) if sort in _COLUMNS else one.group[sort]
 
     known = [one for one in found if value(one) is not None]
-    falls = column in _COLUMNS or column in _TIMES
+    falls = sort in _COLUMNS or sort in _TIMES
     known.sort(key=value, reverse=falls != reverse)
     return [*known, *(one for one in found if value(one) is None)]
 

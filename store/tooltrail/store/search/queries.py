@@ -91,7 +91,7 @@ class LineQuery:
 
         self.phrases = None
         self._pattern = pattern
-        self._options = {"literal": literal, "ignore_case": ignore_case}
+        self._options: Mapping[str, Any] = {"literal": literal, "ignore_case": ignore_case}
         self._lines = LinePattern(pattern, literal=literal, ignore_case=ignore_case)
         source = bytes_of(pattern)
         flags = re.IGNORECASE if ignore_case else 0
@@ -115,12 +115,10 @@ class LineQuery:
         Raises:
             DamageError, UnavailableError: the artifact cannot be read.
         """
-        matches = reader.grep(
-            self._pattern, before=context, after=context, max_count=1, **self._options
-        )
-        found: Place | None = None
         around: tuple[list[str], list[str]] = [], []
-        for match in matches:
+        found: Place | None = None
+        options = {**self._options, "before": context, "after": context, "max_count": 1}
+        for match in reader.grep(self._pattern, **options):
             line = match.line.removesuffix(b"\n")
             if match.is_context:
                 around[found is not None].append(text_of(line))
