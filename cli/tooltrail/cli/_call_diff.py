@@ -120,14 +120,12 @@ class CallDiff:
                 self._print_hunks(member.name, contents)
 
     def _print_json(self, code: ExitCode, *, brief: bool) -> None:
-        before, after = (
-            {name: getattr(side.summary, name) for name in _FACTS} for side in self._sides
-        )
+        sides = [{name: getattr(one.summary, name) for name in _FACTS} for one in self._sides]
         head = {
             "schema_version": SCHEMA_VERSION,
             "identical": code is ExitCode.OK,
-            "before": before,
-            "after": after,
+            "before": sides[0],
+            "after": sides[1],
             "same": [one.name for one in self._same],
             "unknown": [{"name": one.name, **one.reasons} for one in self._unknown],
         }
@@ -182,7 +180,7 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
     if output is not None:
         # Streams are compared alone; the document has their numbers.
         output = shorten_output(output, cast("Any", detail.streams))
-    values = {
+    values: dict[str, object] = {
         "tool": f"{summary.tool_name} ({summary.family} family)\n",
         "arguments": text("arguments", detail.arguments.decode("utf-8", "surrogateescape")),
         "outcome": f"{summary.outcome}\n",
@@ -190,12 +188,10 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
         "canonical result": text("canonical", detail.canonical_json),
         "receipt": text("receipt", None if receipt is None else receipt.text),
     }
-    streams = {
-        one.role: {"digest": one.digest, "size": one.size, "lost": _loss(one)}
-        for one in detail.streams
-        if one.role != TIMES
-    }
-    return {**values, **streams}
+    for one in detail.streams:
+        if one.role != TIMES:
+            values[one.role] = {"digest": one.digest, "size": one.size, "lost": _loss(one)}
+    return values
 
 
 def content_of(store: Store, stream: StreamView) -> Content:

@@ -172,8 +172,7 @@ def _fill(lines: list[bytes], source: Iterator[bytes], limit: int) -> bool:
     """Read on up to `limit` lines or `_MAX_WINDOW_BYTES`; return whether no line follows."""
     size = sum(map(len, lines))
     while len(lines) < limit and size < _MAX_WINDOW_BYTES:
-        line = next(source, None)
-        if line is None:
+        if (line := next(source, None)) is None:
             return True
         lines.append(line)
         size += len(line)

@@ -183,9 +183,8 @@ def _block(hit: Hit, named: Sequence[str]) -> Iterator[str]:
         gap = "  " if len(where) + 2 + len(command) <= columns else f"\n{_INDENT}"
         yield f"{where}{gap}{command}\n"
         room = columns - len(_INDENT)
-        before, after = (
-            [printable(one[:room]) for one in some] for some in (place.before, place.after)
-        )
+        before = [printable(one[:room]) for one in place.before]
+        after = [printable(one[:room]) for one in place.after]
         yield from (f"{_INDENT}{line}\n" for line in (*before, _marked(place, room), *after))
 
 

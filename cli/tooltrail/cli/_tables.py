@@ -50,8 +50,7 @@ def print_list(
     values = list(values)
     rows = ([cell(one) for cell in columns.values()] for one in values)
     print_table([*columns], rows, right=right, colours=colours, spare=spare, least=least)
-    damaged = sum(getattr(one, "damage", None) is not None for one in values)
-    if damaged:
+    if damaged := sum(getattr(one, "damage", None) is not None for one in values):
         say(f"{counted(damaged, 'row')} with damaged values; `tooltrail verify` names them")
 
 

@@ -123,12 +123,11 @@ def command(
     if sort in _GROUPS and sort not in by:
         raise click.UsageError(f"--sort {sort} needs --by {sort}")
     wanted = {_COLUMNS[sort][0] if sort in _COLUMNS else "", *(output.fields or "").split(",")}
+    surfaces = surfaces or not wanted.isdisjoint(_ON_DEMAND)
     zone = shown_zone()
     with location.open() as store:
         reader = store.reader
-        found = reader.statistics(
-            where, by=by, zone=zone, with_surfaces=surfaces or not wanted.isdisjoint(_ON_DEMAND)
-        )
+        found = reader.statistics(where, by=by, zone=zone, with_surfaces=surfaces)
         has_trends = output == (None, None) and sys.stdout.isatty() and not {*by} & {*_TIMES}
         daily = reader.statistics(where, by=(*by, "day"), zone=zone) if has_trends else []
     listed = _in_order(found, sort, reverse=reverse)[: count or None]
@@ -136,8 +135,7 @@ def command(
         _print_statistics(listed, by, daily)
     if len(listed) < len(found):
         say(f"{len(listed):,} of {counted(len(found), 'group')}; -n 0 for all")
-    damaged = sum(one.damaged_count for one in found)
-    if damaged:
+    if damaged := sum(one.damaged_count for one in found):
         calls = counted(damaged, "call")
         say(f"{calls} with damaged values, which do not count; `tooltrail verify` names them")
 

@@ -122,8 +122,7 @@ def _digits_of(name: str) -> str:
 
 def _key(connection: Connection, query: Sql, problem: str) -> int:
     """The key that a query finds; raises `NotFoundError` with `problem` if it finds none."""
-    key = fetch_value(connection, query)
-    if key is None:
+    if (key := fetch_value(connection, query)) is None:
         raise NotFoundError(problem)
     return int(key)
 

@@ -47,12 +47,11 @@ def _listed(
 ) -> list[tuple[InvocationView, int]]:
     # SQLite may hold a text in a column of numbers. A number is less than every text.
     is_number = value + Sql(" < ''", (), Sql(" IS NOT NULL"))
-    conditions = where([is_number, *conditions_of(filters)])
     order = f"{way}, invocations.started_at DESC, invocations.key DESC"
     chosen = Sql("SELECT invocations.key, ") + value + " AS value FROM invocations"
     if value == RANKED["cut"]:
         chosen += " JOIN surfaces ON surfaces.invocation_key = invocations.key"
-    chosen += conditions
+    chosen += where([is_number, *conditions_of(filters)])
     chosen += Sql(f" ORDER BY value {order}") + limited(limit)
     query = Sql(f"SELECT {SMALL.sql}, ranked.value FROM (") + chosen
     query += f") AS ranked CROSS JOIN {WITH_SESSION} WHERE invocations.key = ranked.key"

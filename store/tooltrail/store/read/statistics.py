@@ -165,8 +165,7 @@ class _Sums:
             numbers["damaged_count"] = self.outcomes.total()
         if "stored_bytes" in numbers:
             numbers["stored_bytes"] += sum(self.contents.values())
-        durations = sorted(self.durations)
-        if durations:
+        if durations := sorted(self.durations):
             numbers["total_ms"] = sum(durations)
             for share in QUANTILES:
                 numbers[f"p{share}_ms"] = durations[-(-len(durations) * share // 100) - 1]

@@ -73,8 +73,7 @@ class WordQuery:
         missing = set(range(len(self.phrases)))
         for piece in pieces:
             spans = {n: one.find(piece.text) for n, one in enumerate(self.phrases)}
-            there = {n: span for n, span in spans.items() if span is not None}
-            if there:
+            if there := {n: span for n, span in spans.items() if span is not None}:
                 missing -= there.keys()
                 found.append(place_of(piece, *min(there.values()), context))
         return [] if missing else found
@@ -102,8 +101,7 @@ class LineQuery:
         found: list[Place] = []
         for piece in pieces:
             data = bytes_of(piece.text)
-            span = next(self._lines.spans(data), None)
-            if span is not None:
+            if span := next(self._lines.spans(data), None):
                 begin = len(text_of(data[: span[0]]))
                 start, end = self._within(data[slice(*span)])
                 found.append(place_of(piece, begin + start, begin + end, context))
@@ -130,8 +128,7 @@ class LineQuery:
 
     def _within(self, line: bytes) -> tuple[int, int]:
         """The match in a line, in characters."""
-        found = self._in_line.search(line)
-        if found is None:
+        if (found := self._in_line.search(line)) is None:
             return 0, 0
         start = len(text_of(line[: found.start()]))
         return start, start + len(text_of(found[0]))
@@ -168,8 +165,7 @@ class PathQuery:
         for piece in pieces:
             if piece.name.startswith(("arguments", "output", FOLDER)):
                 text = piece.text if piece.text.isascii() else _spelled(piece.text)
-                span = self.span(text)
-                if span is not None:
+                if span := self.span(text):
                     found.append(place_of(replace(piece, text=text), *span, context))
         return found
 

@@ -149,8 +149,7 @@ class Search:
                 done += 1
                 if owner in found:
                     hit, pieces = found[owner]
-                    places = (*hit.places, *self.query.find(pieces, self.context))
-                    if places:
+                    if places := (*hit.places, *self.query.find(pieces, self.context)):
                         self.hit_count += 1
                         yield replace(hit, places=places, cursor=str(owner.number))
                 if self.on_progress is not None:
