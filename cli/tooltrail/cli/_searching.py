@@ -40,11 +40,6 @@ _RANKED = 1_000
 _WEIGHTS = {"arguments": 3, "error": 3, "summary": 3, "text": 2}
 """What a place of a text counts for `--rank`; 1 for any other."""
 
-_NO_INDEX = (
-    "the store has no index of words; make one with `tooltrail db index --rebuild`, or search"
-    " without it: --literal TEXT"
-)
-
 _MANY = 64
 """Facts that wait before a search fills the index: it reads fewer itself."""
 
@@ -93,16 +88,18 @@ def print_hits(
     if rank and (cursor or reverse or not isinstance(query, WordQuery)):
         raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
     with interruptible(), location.open() as store:
-        reader = store.reader
         if query.phrases is not None and not _has_index(store):
             if isinstance(query, WordQuery):
-                raise UnavailableError(_NO_INDEX)
+                raise UnavailableError(
+                    "the store has no index of words; make one with `tooltrail db index --rebuild`,"
+                    " or search without it: --literal TEXT"
+                )
             query.phrases = None
         is_slow = bool(count) and query.phrases is None
         bar = progress_bar("searching", _total(store, where)) if is_slow else nullcontext()
         with bar as update:
             search = Search(
-                reader,
+                store.reader,
                 lambda: store.archive,
                 query,
                 where,

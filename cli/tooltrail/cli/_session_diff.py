@@ -23,8 +23,11 @@ _MARKS = {**_DIFFERENT, "unknown": ("?", YELLOW)}
 
 
 class _Call(NamedTuple):
+    """The facts of a call to print, digests of its members, and one of its tool and arguments."""
+
     facts: Mapping[str, Any]
     values: Mapping[str, object]
+    identity: bytes
 
     @classmethod
     def of(cls, call: InvocationDetail) -> "_Call":
@@ -32,12 +35,8 @@ class _Call(NamedTuple):
         if call.damage is not None:
             values["arguments"] = call.damage  # names the call, so that it equals no other one
         digests = {k: v if isinstance(v, Absent) else _digest(v) for k, v in values.items()}
-        return cls({name: getattr(call.summary, name) for name in _FACTS}, digests)
-
-    @property
-    def identity(self) -> bytes:
-        """A digest of the tool and the arguments."""
-        return _digest((self.values["tool"], self.values["arguments"]))
+        identity = _digest((digests["tool"], digests["arguments"]))
+        return cls({name: getattr(call.summary, name) for name in _FACTS}, digests, identity)
 
 
 def print_session_diff(

@@ -79,8 +79,7 @@ def _facts(detail: InvocationDetail) -> Iterator[str]:
     yield f"started    {shown(summary.started_at)}{f', took {took}' if took else ''}"
     if where := _where(detail):
         yield f"where      {where}"
-    if detail.source is not None:
-        source = detail.source
+    if source := detail.source:
         yield f"source     {source.format}: {source.file}, byte {source.offset:,}"
     if detail.redacted:
         count = sum(one.count for one in detail.redacted)

@@ -72,12 +72,9 @@ def parse_moment(text: str, now: datetime) -> datetime:
     """
     word = text.strip().lower()
     midnight = datetime.combine(now.date(), time())
-    if word == "now":
-        moment = now
-    elif word == "today":
-        moment = midnight
-    elif word == "yesterday":
-        moment = midnight - timedelta(days=1)
+    named = {"now": now, "today": midnight, "yesterday": midnight - timedelta(days=1)}
+    if word in named:
+        moment = named[word]
     elif word.endswith(tuple(DURATIONS)):
         moment = now - timedelta(milliseconds=parse_amount(word, DURATIONS))
     else:

@@ -90,7 +90,7 @@ class LineQuery:
 
         self.phrases = None
         self._pattern = pattern
-        self._options: Mapping[str, Any] = {"literal": literal, "ignore_case": ignore_case}
+        self._options = {"literal": literal, "ignore_case": ignore_case}
         self._lines = LinePattern(pattern, literal=literal, ignore_case=ignore_case)
         source = bytes_of(pattern)
         flags = re.IGNORECASE if ignore_case else 0
@@ -115,8 +115,8 @@ class LineQuery:
         """
         around: tuple[list[str], list[str]] = [], []
         found: Place | None = None
-        options = {**self._options, "before": context, "after": context, "max_count": 1}
-        for match in reader.grep(self._pattern, **options):
+        options: dict[str, Any] = {**self._options, "before": context, "after": context}
+        for match in reader.grep(self._pattern, max_count=1, **options):
             line = match.line.removesuffix(b"\n")
             if match.is_context:
                 around[found is not None].append(text_of(line))

@@ -108,10 +108,9 @@ class Phrase:
         self._is_prefix = is_prefix
         last = found[-1].decode() if found else ""
         self._ends_in_word = self._folded.endswith(last or " ") and not _is_unspaced(last)
-        goes_on = [False] * (len(found) - 1) + [is_prefix and self._ends_in_word]
-        self.words = [
-            (word[:CUT], on or len(word) >= CUT) for word, on in zip(found, goes_on, strict=False)
-        ]
+        self.words = [(word[:CUT], len(word) >= CUT) for word in found]
+        if found and is_prefix and self._ends_in_word:
+            self.words[-1] = (found[-1][:CUT], True)
         self._patterns: dict[str, re.Pattern[str]] = {}
 
     def find(self, text: str) -> tuple[int, int] | None:
