@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from itertools import islice
+from typing import Any
 
 import click
 
@@ -79,13 +80,11 @@ def print_hits(
     output: Listing,
     *,
     count: int,
-    cursor: str | None,
-    reverse: bool,
     rank: bool,
-    context: int,
+    **options: Any,
 ) -> int:
-    """Search, print the hits, and return the exit code."""
-    if rank and (cursor or reverse or not isinstance(query, WordQuery)):
+    """Search, print the hits, and return the exit code. `options` are further ones of `Search`."""
+    if rank and (options["cursor"] or options["oldest_first"] or not isinstance(query, WordQuery)):
         raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
     with interruptible(), location.open() as store:
         if query.phrases is not None and not _has_index(store):
@@ -98,16 +97,8 @@ def print_hits(
         is_slow = bool(count) and query.phrases is None
         bar = progress_bar("searching", _total(store, where)) if is_slow else nullcontext()
         with bar as update:
-            search = Search(
-                store.reader,
-                lambda: store.archive,
-                query,
-                where,
-                oldest_first=reverse,
-                cursor=cursor,
-                context=context,
-                on_progress=update,
-            )
+            options["on_progress"] = update
+            search = Search(store.reader, lambda: store.archive, query, where, **options)
             hits: Iterable[Hit] = search.hits(count) if count else search.hits()
             if rank:
                 hits = sorted(islice(hits, _RANKED), key=_relevance, reverse=True)

@@ -59,11 +59,8 @@ _A_NAME, _AN_OPERATOR, _A_VALUE, *_ = _EXPECTED
 _ALIASES: Final = {"args": "arguments"}
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
-_SIZES: Final = {"": 1, "b": 1} | {
-    f"{prefix}{unit}": base**power
-    for power, prefix in enumerate("kmgt", 1)
-    for unit, base in (("b", 1000), ("ib", 1024))
-}
+_DECIMAL: Final = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_SIZES: Final = _DECIMAL | {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 _WINDOW: Final = 60
 """Most characters of a condition that an error shows, on each side."""
 

@@ -44,7 +44,7 @@ class _SearchCommand(click.Command):
 @click.option(
     "--cursor", metavar="CURSOR", help="Continue after the page that printed this cursor."
 )
-@click.option("--reverse", is_flag=True, help="List the oldest first.")
+@click.option("--reverse", "oldest_first", is_flag=True, help="List the oldest first.")
 @click.option("--rank", is_flag=True, help="List the most relevant of the newest 1,000 first.")
 @click.option(
     "-C",
