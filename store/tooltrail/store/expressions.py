@@ -156,10 +156,6 @@ def required_values(expression: Expression) -> dict[str, tuple[Value, ...]]:
 
 
 def _parts_of(expression: Expression) -> tuple[Expression, ...]:
-    match expression:
-        case Every(parts) | Some(parts):
-            return parts
-        case Not(part):
-            return (part,)
-        case _:
-            return ()
+    if isinstance(expression, Not):
+        return (expression.part,)
+    return expression.parts if isinstance(expression, Every | Some) else ()

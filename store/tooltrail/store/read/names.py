@@ -88,7 +88,7 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
         ends = (UUID(digits.ljust(_ID_DIGITS, "0")), UUID(digits.ljust(_ID_DIGITS, "f")))
         fits.append(Sql("id BETWEEN ? AND ?", ends))
     if 0 < len(digits) < _ID_DIGITS:
-        fits.append(_ends_so(digits, is_sqlite=connection.is_sqlite))
+        fits.append(_ends_so(digits))
     found: dict[str, int] = {}
     for one in fits:
         # The order of ids is the order of time, and needs only the index of ids.
@@ -103,15 +103,14 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
     return _only(found, name)
 
 
-def _ends_so(part: str, *, is_sqlite: bool) -> Sql:
+def _ends_so(part: str) -> Sql:
     """The condition that an id ends with some digits. Scans the index of all ids."""
-    if not is_sqlite:
-        return Sql(f"right(replace(CAST(id AS text), '-', ''), {len(part)}) = ?", (part,))
+    on_server = Sql(f"right(replace(CAST(id AS text), '-', ''), {len(part)}) = ?", (part,))
     ending = f"substr(CAST(id AS BLOB), -{(len(part) + 1) // 2})"
     if len(part) % 2 == 0:
         # Comparing bytes takes a sixth of the time of comparing digits.
-        return Sql(f"{ending} = ?", (bytes.fromhex(part),))
-    return Sql(f"lower(substr(hex({ending}), 2)) = ?", (part,))
+        return Sql(f"{ending} = ?", (bytes.fromhex(part),), on_server)
+    return Sql(f"lower(substr(hex({ending}), 2)) = ?", (part,), on_server)
 
 
 def _digits_of(name: str) -> str:
