@@ -128,13 +128,12 @@ def streams_of(store: Store, detail: InvocationDetail, role: str | None) -> list
     name = str(detail.summary.id)
     if detail.summary.state == "started":
         folder = store.spool / name
-        roles = [one for one in spooled_streams(folder) if wanted(one, None) or one == role]
+        roles = (one for one in spooled_streams(folder) if wanted(one, None) or one == role)
         texts = [Text(one, partial(_spooled, folder, one)) for one in roles]
     else:
-        roles = [one.role for one in detail.streams]
         texts = [stored(store, one) for one in detail.streams]
-    if role is not None and role not in roles:
-        has = ", ".join(roles) or "none"
+    if role not in (None, *(one.role for one in texts)):
+        has = ", ".join(one.role for one in texts) or "none"
         raise NotFoundError(f"invocation {name} has no stream {role!r}; it has {has}")
     return [one for one in texts if wanted(one.role, role)]
 
