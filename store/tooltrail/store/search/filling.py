@@ -114,8 +114,7 @@ def _add_batch(database: Database, open_archive: OpenArchive, batch: index.Behin
     with database.read() as connection:
         texts = _read_texts(connection, open_archive, batch)
     with database.write() as connection:
-        is_next = index.has_index(connection) and index.move_cursor(connection, batch)
-        if is_next:
+        if is_next := index.has_index(connection) and index.move_cursor(connection, batch):
             index.add_words(connection, batch, texts)
     return is_next
 
