@@ -102,7 +102,7 @@ def print_hits(
             hits: Iterable[Hit] = search.hits(count) if count else search.hits()
             if rank:
                 hits = sorted(islice(hits, _RANKED), key=_relevance, reverse=True)
-            if count:  # all hits are printed when they are found, and not kept
+            if count:  # without a count, hits are printed when they are found, and not kept
                 hits = list(islice(hits, count))
         _print(hits, output)
         if count and isinstance(hits, list) and len(hits) == count:
