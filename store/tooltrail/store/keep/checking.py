@@ -12,7 +12,7 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.info import check_revision
 from tooltrail.store.search.index import check_blocks
-from tooltrail.store.verify.pages import damaged_tables, run_check
+from tooltrail.store.verify.pages import check_tables, run_check
 
 OnStep = Callable[[int, int], None]
 """Called with the number of finished steps and the number of all steps."""
@@ -96,8 +96,8 @@ def _pages(connection: Connection) -> Iterator[str]:
             yield f"integrity check: {problem}"
     except DamageError:
         # SQLite stops at a table that it cannot start to read.
-        for _, problem in damaged_tables(connection):
-            yield f"integrity check: {problem}"
+        for _, problems in check_tables(connection):
+            yield from (f"integrity check: {problem}" for problem in problems)
         raise
 
 

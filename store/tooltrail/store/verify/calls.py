@@ -7,7 +7,6 @@ from uuid import UUID
 
 from tooltrail.journal.invocation import SEEN
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.fact_spelling import read_fact
 from tooltrail.records.facts import CallEnded, CallStarted, Shown, StreamFact
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.values import uuid_from
@@ -52,13 +51,13 @@ def check_start(
         expected |= rows.NO_END
     checking.compare(subject, "invocations", expected, call.row)
     if not call.texts:
-        checking.damage(subject, "surfaces", None, f"the texts of {subject} are missing")
+        checking.damage(subject, "surfaces", f"the texts of {subject} are missing")
     call.check(checking, "arguments", fact.arguments)
     if call.inexact:
         checking.compare(subject, "surfaces", {"is_exact": False}, call.texts)
     if has_ended:
         return
-    checking.incomplete(subject, "invocations", "state", f"{subject} has not ended")
+    checking.incomplete(subject, "invocations", f"{subject} has not ended", "state")
     if call.texts:
         checking.compare(subject, "surfaces", rows.NO_OUTCOME, call.texts)
         call.check_exactness(checking)
@@ -88,7 +87,12 @@ def check_end(
         stored = call.children["structured_outputs"]
         checking.compare_rows(subject, "structured_outputs", verdicts, stored)
     if "arguments" not in call.exact and not call.inexact and call.texts.get("is_exact") != 1:
-        _check_arguments(checking, call)
+        # The call began in an earlier batch. Its arguments may be inexact.
+        start = checking.fact(call.row["journal_key"], call.row["start_entry"])
+        if isinstance(start, CallStarted):
+            call.check(checking, "arguments", start.arguments)
+        else:
+            call.exact["arguments"] = None
     call.check_exactness(checking)
     artifacts = {one.digest for one in shown.artifacts}
     bodies = {one.digest for one in fact.streams if is_body(fact, one)} - artifacts
@@ -105,19 +109,6 @@ def _check_cut_size(checking: Checking, call: Call, shown: Shown, output_size: i
     with suppress(TypeError):  # a damaged omission, which is reported
         size = rows.cut_size(output_size, shown.omissions, renderer, receipt)
         checking.compare(call.subject, "surfaces", {"cut_size": size}, call.texts)
-
-
-def _check_arguments(checking: Checking, call: Call) -> None:
-    """Compare the arguments of a call that began in an earlier batch, to know if they are exact."""
-    start = checking.fact_json(call.row["journal_key"], call.row["start_entry"])
-    try:
-        fact = None if start is None else read_fact(start)
-    except ValueError:
-        fact = None
-    if isinstance(fact, CallStarted):
-        call.check(checking, "arguments", fact.arguments)
-    else:
-        call.exact["arguments"] = None
 
 
 def _verdict_rows(checking: Checking, call: Call, shown: Shown) -> list[Row] | None:
@@ -150,7 +141,7 @@ def _check_streams(
             is_shared = call.inexact <= {"arguments"} and _stands_at(receipt, offset, stream)
             if not is_shared:
                 message = f"stream {stream.role} of {call.subject} is not where its row says"
-                checking.damage(call.subject, "streams", "receipt_offset", message)
+                checking.damage(call.subject, "streams", message, "receipt_offset")
 
 
 def _stands_at(receipt: bytes, offset: Any, stream: StreamFact) -> bool:

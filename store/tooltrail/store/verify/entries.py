@@ -251,7 +251,7 @@ class EntryChecks:
         if differing:
             name = f"entry {here.n} of the ledger"
             message = f"{name} contradicts {subject}, and is not among the rejected facts"
-            self._checking.damage(subject, "ledger_entries", None, message)
+            self._checking.damage(subject, "ledger_entries", message)
         return True
 
     def _message_rows(self, fact: MessageFact) -> rows.MessageRows | None:
@@ -300,4 +300,4 @@ def check_tool_times(checking: Checking) -> None:
     for digest, is_made in checking.tools.items():
         if not is_made:
             message = f"tools.created_at of tool {digest} is not the time of its first offer"
-            checking.damage(f"tool {digest}", "tools", "created_at", message)
+            checking.damage(f"tool {digest}", "tools", message, "created_at")

@@ -94,7 +94,7 @@ def check_extras(checking: Checking) -> Iterator[list[Finding]]:
         except (DamageError, InvalidRecordError) as error:
             table = rule.table
             message = f"the rows of {table} cannot be counted: {error}"
-            checking.damage(f"table {table}", table, None, message)
+            checking.damage(f"table {table}", table, message)
         yield checking.take()
 
 
@@ -105,10 +105,10 @@ def _name_extras(checking: Checking, rule: _Rule) -> None:
     for row in found:
         subject = f"{rule.subject} {' entry '.join(_spelled(checking, one) for one in row)}"
         what = f"{table}.{rule.column} of {subject}" if rule.column else subject
-        checking.damage(subject, table, rule.column, f"{what} has no entry in the ledger")
+        checking.damage(subject, table, f"{what} has no entry in the ledger", rule.column)
     if len(found) == _AT_ONCE:
         message = f"{table} may have more than {_AT_ONCE} rows without an entry in the ledger"
-        checking.damage(f"table {table}", table, None, message)
+        checking.damage(f"table {table}", table, message)
 
 
 def _spelled(checking: Checking, value: object) -> str:

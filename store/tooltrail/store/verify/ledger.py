@@ -64,8 +64,7 @@ def read_journals(checking: Checking) -> list[Journal]:
             gaps[journal] = gaps.get(journal, 0) + 1
             subject = f"damaged place {gaps[journal]} of journal {journal}"
             checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
-            message = f"{subject}: {row['reason']}"
-            checking.incomplete(subject, "rejected_facts", None, message)
+            checking.incomplete(subject, "rejected_facts", f"{subject}: {row['reason']}")
     found = list[Journal]()
     for rows in checking.source.scan("journals", "key", 500):
         for row in rows:
@@ -75,15 +74,10 @@ def read_journals(checking: Checking) -> list[Journal]:
                 name = repr(row["id"])
             gap_count = gaps.get(row["key"], 0)
             found.append(Journal(row["key"], f"journal {name}", row, gap_count))
-    try:
-        unknown = checking.source.query(_UNKNOWN_JOURNALS)
-    except (DamageError, InvalidRecordError):
-        unknown = []
-        checking.unreadable(_LEDGER, None, None)
-    for (key,) in unknown:
+    for (key,) in checking.source.read(_LEDGER, _UNKNOWN_JOURNALS) or ():
         subject = f"journal {key}"
         message = f"{subject} is missing, but the ledger has entries of it"
-        checking.damage(subject, "journals", None, message)
+        checking.damage(subject, "journals", message)
         if isinstance(key, int):
             found.append(Journal(key, subject, None, 0))
     return found
@@ -131,7 +125,7 @@ class Ledger:
             if rejected is None and is_linked:
                 is_newer = isinstance(error, NewerFactError)
                 report = checking.incomplete if is_newer else checking.damage
-                report(subject, _LEDGER, "fact", f"the fact of {subject} cannot be read: {error}")
+                report(subject, _LEDGER, f"the fact of {subject} cannot be read: {error}", "fact")
         subject_id = checking.connection.uuid(None if fact is None else subject_of(fact))
         kind = "unknown" if fact is None else fact.kind
         if data is not None and (fact is not None or is_linked):
@@ -143,9 +137,9 @@ class Ledger:
                 checking.compare(subject, table, {"subject_id": subject_id}, rejected)
                 if not _is_kept(fact, data, kept):
                     message = f"the bytes of {subject} that were kept are altered"
-                    checking.damage(subject, table, "data", message)
+                    checking.damage(subject, table, message, "data")
             message = f"{subject} could not be applied: {rejected['reason']}"
-            checking.incomplete(subject, table, None, message)
+            checking.incomplete(subject, table, message)
         elif data is not None and fact is not None:
             return AppliedFact(known.Entry(self._journal.key, n), fact, data, self._lost)
         else:
@@ -160,7 +154,7 @@ class Ledger:
             return unpack_fact(packed)
         except DamageError:
             message = f"the fact of {subject} cannot be unpacked"
-            self._checking.damage(subject, _LEDGER, "fact", message)
+            self._checking.damage(subject, _LEDGER, message, "fact")
             return None
 
     def _follow(self, subject: str, n: int, data: bytes | None, stored: Any) -> bool:
@@ -182,7 +176,7 @@ class Ledger:
         # If the fact was altered, the next entry continues the stored hash; else the expected one.
         self._hashes = (stored, *expected)
         message = f"{subject} does not continue the chain: its fact or its hash was altered"
-        self._checking.damage(subject, _LEDGER, "hash", message)
+        self._checking.damage(subject, _LEDGER, message, "hash")
         return False
 
     def _check_holes(self) -> None:
@@ -193,30 +187,30 @@ class Ledger:
             subject = f"{entries} of {journal.name}"
             if is_explained:
                 message = f"{subject}: lost with a damaged place of the journal"
-                checking.incomplete(subject, _LEDGER, None, message)
+                checking.incomplete(subject, _LEDGER, message)
             else:
-                checking.damage(subject, _LEDGER, None, f"{subject}: removed from the ledger")
+                checking.damage(subject, _LEDGER, f"{subject}: removed from the ledger")
 
     def _check_head(self, row: Row) -> None:
         """Compare the end of the ledger with the row of the journal."""
         checking, name, has_gaps = self._checking, self._journal.name, self._journal.gap_count > 0
         if row["entry_count"] != self._count:
             message = f"{name} has {self._count:,} entries, not {row['entry_count']}"
-            checking.damage(name, "journals", "entry_count", message)
+            checking.damage(name, "journals", message, "entry_count")
         for column in ("segment", "segment_offset"):
             if not isinstance(row[column], int | Unreadable):
                 message = f"journals.{column} of {name} is not a number"
-                checking.damage(name, "journals", column, message)
+                checking.damage(name, "journals", message, column)
         following = row["next_index"]
         is_behind_gap = has_gaps and isinstance(following, int) and following > self._next
         if following != self._next and not is_behind_gap:
             message = f"{name} goes on with {following}, its ledger with {self._next:,}"
-            checking.damage(name, "journals", "next_index", message)
+            checking.damage(name, "journals", message, "next_index")
         is_behind_gap = has_gaps and row["head"] is None
         is_known = self._count > 0 and self._hashes is not None
         if is_known and row["head"] not in (self._hashes or ()) and not is_behind_gap:
             message = f"the last entry of {name} is not its head: the tail was cut or altered"
-            checking.damage(name, "journals", "head", message)
+            checking.damage(name, "journals", message, "head")
 
 
 def _is_kept(fact: Fact | None, data: bytes, kept: Any) -> bool:

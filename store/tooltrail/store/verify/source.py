@@ -82,6 +82,14 @@ class Source:
             finally:
                 self.connection.execute("RELEASE SAVEPOINT verifying")
 
+    def read(self, table: str, sql: str, values: Sequence[object] = ()) -> list[Values] | None:
+        """All rows of a query; None if the engine cannot read the table, which is reported."""
+        try:
+            return self.query(sql, values)
+        except (DamageError, InvalidRecordError):
+            self._report(table, None, None)
+            return None
+
     def rows(
         self,
         table: str,
@@ -148,12 +156,8 @@ class Source:
 
     def _end(self, table: str, sql: str, at: int) -> Any:
         """One end of the rows from a number on; None if there are none."""
-        try:
-            ((found,),) = self.query(sql, (at,))
-        except (DamageError, InvalidRecordError):
-            self._report(table, None, None)
-            return UNREADABLE
-        return found
+        found = self.read(table, sql, (at,))
+        return UNREADABLE if found is None else found[0][0]
 
     def _columns_of(self, table: str) -> list[str]:
         if table not in self._columns:

@@ -11,7 +11,7 @@ from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records import FamilyRegistry, StreamRecord
 from tooltrail.records.digests import EMPTY, Digest, digest_from_hex, digest_of
 from tooltrail.records.errors import InvalidRecordError, TooltrailError
-from tooltrail.records.fact_spelling import read_fact, read_shown, shown_json
+from tooltrail.records.fact_spelling import read_shown, shown_json
 from tooltrail.records.facts import ArtifactFact, CallEnded, OmissionFact, Shown, StreamFact
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.values import uuid_from
@@ -80,7 +80,7 @@ class Call:
                 return
         words = "complete output" if name == "output" else name
         message = f"the {words} of {self.subject} {problem}"
-        checking.damage(self.subject, "surfaces", name, message)
+        checking.damage(self.subject, "surfaces", message, name)
 
     def check_exactness(self, checking: Checking) -> None:
         """Compare `is_exact` with the texts. Call this after all texts were compared.
@@ -158,13 +158,9 @@ def _came_later(call: Call) -> bool:
 
 def _later_end(checking: Checking, call: Call) -> CallEnded | None:
     """The later end of a call that brought its receipt; None if the row names no such fact."""
-    spelled = checking.fact_json(call.texts["receipt_journal_key"], call.texts["receipt_entry"])
-    try:
-        found = None if spelled is None else read_fact(spelled)
-    except ValueError:
-        return None
-    is_of_call = isinstance(found, CallEnded) and found.id == uuid_from(call.row["id"])
-    return found if is_of_call and isinstance(found, CallEnded) else None
+    found = checking.fact(call.texts["receipt_journal_key"], call.texts["receipt_entry"])
+    is_end = isinstance(found, CallEnded) and found.id == uuid_from(call.row["id"])
+    return found if is_end else None
 
 
 def _kept_shown(checking: Checking, call: Call) -> Shown | None:
@@ -195,7 +191,7 @@ def _check_made(checking: Checking, call: Call, fact: CallEnded) -> Shown:
             f"the canonical result, receipt, renderer, omissions or artifacts of {call.subject}"
             " are not what was made of its output; `tooltrail verify --receipts` compares each"
         )
-        checking.damage(call.subject, "surfaces", None, message)
+        checking.damage(call.subject, "surfaces", message)
     return found or NOT_RENDERED
 
 
@@ -258,7 +254,7 @@ class Receipts:
             made = self._maker.outcome(fact, bodies, family, policy)
         except (TooltrailError, LookupError, TypeError, ValueError) as error:
             message = f"the receipt of {call.subject} cannot be made anew: {error}"
-            checking.incomplete(call.subject, "surfaces", None, message)
+            checking.incomplete(call.subject, "surfaces", message)
             return
         checking.totals.checked["receipts"] += 1
         _compare(checking, call, made)
@@ -292,11 +288,11 @@ def _compare(checking: Checking, call: Call, made: Outcome) -> None:
     if any(call.texts[name] != expected[name] for name in ("renderer", "renderer_version")):
         renderer = f"{made.shown.renderer} {made.shown.renderer_version}"
         message = f"the receipt of {subject} is of another renderer; this program has {renderer}"
-        checking.incomplete(subject, "surfaces", "renderer", message)
+        checking.incomplete(subject, "surfaces", message, "renderer")
         return
     for name in ("canonical", "receipt"):
         if expected[name] != call.texts[name]:
             message = f"the {name} of {subject} is not what its output gives"
-            checking.damage(subject, "surfaces", name, message)
+            checking.damage(subject, "surfaces", message, name)
     for table, children in rows.outcome_rows(connection, key, made).items():
         checking.compare_rows(subject, table, children, call.children[table])

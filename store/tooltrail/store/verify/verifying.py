@@ -78,8 +78,7 @@ def _check(
 def _check_rows(checking: Checking, receipts: Receipts | None) -> Iterator[list[Finding]]:
     yield from check_pages(checking)
     if not checking.source.rows("store_info", "key", [1]):
-        message = "the store lacks its row in store_info"
-        checking.damage("the store", "store_info", None, message)
+        checking.damage("the store", "store_info", "the store lacks its row in store_info")
     journals = read_journals(checking)
     checking.has_one_journal = len(journals) == 1
     for journal in journals:
