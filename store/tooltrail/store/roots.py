@@ -26,11 +26,6 @@ def mark_path(store_id: UUID) -> str:
     return f"{MARK_PREFIX}{store_id}"
 
 
-def is_mark(path: str) -> bool:
-    """Whether an object is the mark of a store."""
-    return path.startswith(MARK_PREFIX)
-
-
 def named_root(artifacts: str | Path) -> str:
     """The artifact root that the caller named; a relative path is made absolute."""
     return str(artifacts) if "://" in str(artifacts) else str(absolute_path(artifacts))

@@ -17,12 +17,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
-from tooltrail.records.errors import (
-    DamageError,
-    StoreExistsError,
-    TooltrailError,
-    UnavailableError,
-)
+from tooltrail.records.errors import DamageError, StoreExistsError, TooltrailError, UnavailableError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision

@@ -148,28 +148,23 @@ class Database:
 
 def ensure_wal(database: Database) -> None:
     """Put an SQLite file into WAL mode, which lasts. Does nothing for a server."""
-    if not database.is_server:
-        deadline = time.monotonic() + sqlite.BUSY_TIMEOUT_S
-        with database.autocommit() as connection:
-            while not _turned_to_wal(connection, must=time.monotonic() >= deadline):
+    if database.is_server:
+        return
+    deadline = time.monotonic() + sqlite.BUSY_TIMEOUT_S
+    with database.autocommit() as connection:
+        while True:
+            try:
+                if connection.query_one("PRAGMA journal_mode") != ("wal",):
+                    # Only has an effect on an empty file.
+                    connection.query(f"PRAGMA page_size = {sqlite.PAGE_BYTES}")
+                    connection.query("PRAGMA journal_mode = WAL")
+            except UnavailableError as error:
+                # SQLite waits for a lock in transactions, and not for this one.
+                if time.monotonic() >= deadline or not is_locked(error):
+                    raise
                 time.sleep(_PAUSE_S)
-
-
-def _turned_to_wal(connection: Connection, *, must: bool) -> bool:
-    """False if another connection locks the file; with `must`, that raises the error.
-
-    SQLite waits for a lock in transactions, and not for this one.
-    """
-    try:
-        if connection.query_one("PRAGMA journal_mode") != ("wal",):
-            # Only has an effect on an empty file.
-            connection.query(f"PRAGMA page_size = {sqlite.PAGE_BYTES}")
-            connection.query("PRAGMA journal_mode = WAL")
-    except UnavailableError as error:
-        if must or not is_locked(error):
-            raise
-        return False
-    return True
+            else:
+                return
 
 
 def _close(driver: DriverConnection) -> None:

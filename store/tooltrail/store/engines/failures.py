@@ -131,13 +131,19 @@ def _driver_errors(target: Target) -> tuple[type[Exception], ...]:
 
 
 def _translated(error: Exception, target: Target) -> TooltrailError:
-    code, sentence = _code_of(error), _sentence_of(error)
+    # The details of the driver, which quote stored values, are left out.
+    sentence = str(error).strip().split("\n")[0].partition(" with text ")[0]
+    code = _code_of(error)
     if code in _DAMAGED:
         damage = f"database {target} is damaged: {sentence}; `tooltrail db check` names the tables"
         if code == sqlite3.SQLITE_NOTADB:
             damage = f"{target} is not an SQLite database, or its beginning is damaged"
         return DamageError(damage, path=str(target))
-    if code in _FULL or (code in _UNAVAILABLE and _has_no_room(target)):
+    is_full = code in _FULL
+    if isinstance(target, SqliteTarget) and code in _UNAVAILABLE:
+        # SQLite reports a full disk as various errors, since side files need room, too.
+        is_full = is_full or is_below(target.path.parent, SIDE_FILES_BYTES)
+    if is_full:
         return DiskFullError(f"database {target}: the disk is full")
     if code == _NO_RIGHT:
         return AccessRefusedError(f"database {target}: access is denied")
@@ -158,16 +164,6 @@ def _of_server(code: str, sentence: str, words: str, target: Target) -> Tooltrai
     if not code or code[:2] in ("08", "53", "57", "58"):
         return UnavailableError(f"database {target}: {sentence}")
     return InvalidRecordError(f"database {target} refused the record: {sentence}")
-
-
-def _has_no_room(target: Target) -> bool:
-    """Whether the disk is full. SQLite reports various errors, since side files need room, too."""
-    return isinstance(target, SqliteTarget) and is_below(target.path.parent, SIDE_FILES_BYTES)
-
-
-def _sentence_of(error: Exception) -> str:
-    """The message of the driver without the details, which quote stored values."""
-    return str(error).strip().split("\n")[0].partition(" with text ")[0]
 
 
 def _code_of(error: Exception) -> int | str:

@@ -56,7 +56,7 @@ _NOT_COMPARED: Final = frozenset(
 So a newer importer can import the same source again after an older one. If both facts have a
 receipt that the model saw, the two receipts are compared."""
 
-_IDENTITY: Final = frozenset({"kind", "id", "session"})
+IDENTITY: Final = frozenset({"kind", "id", "session"})
 
 _INSERTED_ONCE: Final = frozenset({"open_answers", "rejected_facts"})
 """Tables that may have a row already."""
@@ -406,7 +406,7 @@ def differing_members(before_json: bytes, now_json: bytes) -> list[str]:
     before, now = (cast("dict[str, Any]", decode(one)) for one in (before_json, now_json))
     if "source" in now:
         # An importer finds what a hook or an older importer recorded, in other words.
-        return sorted(name for name in _IDENTITY if before.get(name) != now.get(name))
+        return sorted(name for name in IDENTITY if before.get(name) != now.get(name))
     # A program that opens a session by name alone gives fewer members than the first opener.
     names = now.keys() if now["kind"] == "session.opened" else before.keys() | now.keys()
     differing = [name for name in names - _NOT_COMPARED if before.get(name) != now.get(name)]

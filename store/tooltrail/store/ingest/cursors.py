@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from tooltrail.journal import Cursor, Frame, Gap, read_journal
@@ -60,7 +60,13 @@ def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
         f"SELECT key, id, {CURSOR} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
         (connection.uuid(journal), connection.uuid(journal)),
     )
-    places = [_place_of(connection, journal, row) for row in rows]
+    places: list[Place] = []
+    for key, name, *columns in rows:
+        found = uuid_from(name)
+        branch_of = None if found == journal else journal
+        cursor = cursor_in(connection, found, columns)
+        *_, frame_offset, count = columns
+        places.append(Place(key, found, cursor, branch_of, frame_offset, count))
     for place in places:
         if _is_in(folder, place):
             return place
@@ -108,18 +114,6 @@ def move_place(
     ((key,),) = connection.query("SELECT key FROM journals WHERE id = ?", (name,))
     return replace(
         place, key=key, cursor=cursor, frame_offset=frame_offset, entry_count=count, notice=None
-    )
-
-
-def _place_of(connection: Connection, journal: UUID, row: tuple[Any, ...]) -> Place:
-    found = uuid_from(row[1])
-    return Place(
-        key=row[0],
-        journal=found,
-        branch_of=None if found == journal else journal,
-        cursor=cursor_in(connection, found, row[2:]),
-        frame_offset=row[-2],
-        entry_count=row[-1],
     )
 
 

@@ -37,12 +37,7 @@ from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, Messa
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.batch import write_batch
 from tooltrail.store.ingest.behind import WHOLE_JOURNAL, find_cursor, find_dead, find_open
-from tooltrail.store.ingest.cursors import (
-    CursorMovedError,
-    Place,
-    find_place,
-    move_place,
-)
+from tooltrail.store.ingest.cursors import CursorMovedError, Place, find_place, move_place
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.preparing import Item, prepare, read_item

@@ -29,7 +29,7 @@ from tooltrail.store.keep.maintenance import (
 )
 from tooltrail.store.locking import ingest_lock
 from tooltrail.store.marks import refuse_other_roots
-from tooltrail.store.roots import is_mark
+from tooltrail.store.roots import MARK_PREFIX
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
@@ -164,7 +164,7 @@ def _sort_in(plan: PruningPlan, stat: ObjectStat, *, is_referenced: bool, is_old
         plan.referenced.add(stat.stored_size)
     elif stat.path.startswith(f"{DAMAGED}/"):
         plan.damaged.add(stat.stored_size)
-    elif is_mark(stat.path):
+    elif stat.path.startswith(MARK_PREFIX):
         return
     elif not is_artifact(stat.path):
         plan.foreign.add(stat.stored_size)

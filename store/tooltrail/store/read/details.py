@@ -117,11 +117,11 @@ def _detail(  # noqa: PLR0917  a table each
     for _, more in (*read_streams, *read_artifacts, *read_omissions):
         problems += more
     damage = damage_of("invocations", values["key"], problems) or surfaces.damage
-    lost = None
+    lost, ran_in = None, None if environment is None else environment.data
     if environment is not None and environment.damage is not None:
         # The texts and the streams of the call can still be read.
         lost = f"the environment of call {values['id']} is damaged: {environment.damage}"
-        environment = Body(b"{}")
+        ran_in = b"{}"
     message = values["message_id"]
     return InvocationDetail(
         view_of(values, damage or lost),
@@ -141,12 +141,8 @@ def _detail(  # noqa: PLR0917  a table each
         source=surfaces.source,
         redacted=surfaces.redacted,
         extras=_text(surfaces, "extras"),
-        environment=None if environment is None else _text_of(environment),
+        environment=None if ran_in is None else text_from(ran_in),
     )
-
-
-def _text_of(body: Body) -> str | None:
-    return None if body.data is None else text_from(body.data)
 
 
 def _text(surfaces: Surfaces, name: str) -> str | None:

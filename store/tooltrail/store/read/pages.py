@@ -136,7 +136,9 @@ def page(
     order = Order(column, oldest_first, after)
     rows = _found(connection, filters, order, None if limit is None else limit + 1)
     if not rows and after is not None:
-        _check_cursor(connection, after)
+        query = Sql("SELECT 1 FROM invocations WHERE key = ?", (after,))
+        if fetch_value(connection, query) is None:
+            raise InvalidRecordError(f"not a cursor of this list: {after}")
     shown = rows if limit is None else rows[:limit]
     next_cursor = str(shown[-1][0]) if len(rows) > len(shown) else None
     return Page(tuple(invocation_view(row) for row in shown), next_cursor)
@@ -285,11 +287,6 @@ def key_of(cursor: str) -> int:
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= MAX_KEY_DIGITS):
         raise InvalidRecordError(f"not a cursor of this list: {cursor[:40]!r}")
     return int(cursor)
-
-
-def _check_cursor(connection: Connection, key: int) -> None:
-    if fetch_value(connection, Sql("SELECT 1 FROM invocations WHERE key = ?", (key,))) is None:
-        raise InvalidRecordError(f"not a cursor of this list: {key}")
 
 
 def invocation_view(row: Row) -> InvocationView:

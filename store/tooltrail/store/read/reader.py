@@ -12,10 +12,7 @@ from uuid import UUID
 from tooltrail.artifacts.paths import artifact_path, check_path
 from tooltrail.journal.owners import is_alive
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import (
-    MissingArtifactError,
-    NotFoundError,
-)
+from tooltrail.records.errors import MissingArtifactError, NotFoundError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read import lists, names, pages, streams

@@ -19,18 +19,16 @@ from tooltrail.records.facts import (
 )
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
-from tooltrail.store.ingest.batch import differing_members
+from tooltrail.store.ingest.batch import IDENTITY, differing_members
 from tooltrail.store.ingest.known import MessageFact
 from tooltrail.store.verify.bodies import Needed
-from tooltrail.store.verify.calls import check_end, check_start, load_calls
+from tooltrail.store.verify.calls import load_calls
 from tooltrail.store.verify.checking import Checking, SessionState
 from tooltrail.store.verify.ledger import AppliedFact, Journal
-from tooltrail.store.verify.surfaces import Receipts
+from tooltrail.store.verify.receipts import Receipts
 
 OF_MESSAGES: Final = ("tool_offers", "agent_legs", "agent_outcomes")
 """Tables with further rows of a message."""
-
-_IDENTITY: Final = frozenset({"kind", "id", "session"})
 
 
 class EntryChecks:
@@ -160,7 +158,7 @@ class EntryChecks:
         for digest in (fact.policy, fact.environment):
             if digest is not None and digest != EMPTY:
                 self._needed.optional.setdefault(digest, subject)
-        check_start(self._checking, call, fact, entry.place, expected)
+        call.check_start(fact, entry.place, expected)
 
     def _check_ended(self, entry: AppliedFact, fact: CallEnded) -> None:
         self._session_of(entry, fact)
@@ -170,9 +168,9 @@ class EntryChecks:
         named = (call.row["end_journal_key"], call.row["end_entry"])
         if not self._is_repeated(entry, call.subject, *named):
             self._checking.matched["invocations.end_entry"] += 1
-            check_end(self._checking, call, fact, entry.place, self._needed)
+            call.check_end(fact, entry.place, self._needed)
             if self._receipts is not None:
-                self._receipts.check_end(self._checking, call, fact)
+                self._receipts.check_end(call, fact)
 
     def _session_of(self, entry: AppliedFact, fact: Any) -> SessionState:
         """The session of a fact. The first fact of a session determines when it began."""
@@ -246,7 +244,7 @@ class EntryChecks:
             differing = differing_members(stored, entry.json)
         except (AttributeError, LookupError, ValueError):
             return False
-        if _IDENTITY & set(differing):
+        if IDENTITY & set(differing):
             return False
         if differing:
             name = f"entry {here.n} of the ledger"

@@ -106,12 +106,8 @@ class Source:
         """
         selection = _Selection(table, by, where, order)
         names = columns or self._columns_of(table)
-        if isinstance(keys, range):
-            return self._rows(selection, names, keys)
-        found: list[Row] = []
-        for some in in_parts(keys):
-            found += self._rows(selection, names, some)
-        return found
+        parts = [keys] if isinstance(keys, range) else in_parts(keys)
+        return [row for some in parts for row in self._rows(selection, names, some)]
 
     def owned(self, table: str, owner: str, keys: Sequence[Any]) -> dict[Any, list[Row]]:
         """The rows of a table by the owner that their column `owner` names, in order."""
