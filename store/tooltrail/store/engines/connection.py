@@ -4,7 +4,7 @@ Statements are plain SQL with `?` for each value. They go to the driver directly
 and imports are several times as fast as with a layer between.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from operator import itemgetter
@@ -66,7 +66,7 @@ class Connection:
         self.is_sqlite = isinstance(target, SqliteTarget)
         self.driver = driver
         self._cursor = cast("DriverCursor", driver.cursor())
-        self._statements: dict[tuple[str, ...], tuple[str, Callable[[Row], Sequence[object]]]] = {}
+        self._statements: dict[tuple[str, ...], tuple[str, itemgetter[Any]]] = {}
 
     def uuid(self, value: UUID | None) -> object:
         """An id in the type that the driver expects."""
@@ -123,7 +123,7 @@ class Connection:
                 self._cursor.executemany(self._marked(sql), rows)
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Insert new rows, all with the same columns."""
+        """Insert new rows, all with the same two or more columns."""
         if not rows:
             return
         if self.is_sqlite:
@@ -170,17 +170,10 @@ class Connection:
             columns = ", ".join(f'"{name}"' for name in rows[0])
             marks = ", ".join("?" * len(rows[0]))
             sql = f"INSERT INTO {table} ({columns}) VALUES ({marks}){behind}"  # noqa: S608  ours
-            found = self._statements[names] = (self._marked(sql), _values_of(tuple(rows[0])))
+            found = self._statements[names] = (self._marked(sql), itemgetter(*rows[0]))
         sql, values_of = found
         with translated_errors(self.target):
             self._cursor.executemany(sql, map(values_of, rows))
-
-
-def _values_of(names: tuple[str, ...]) -> Callable[[Row], Sequence[object]]:
-    if len(names) == 1:
-        (name,) = names
-        return lambda row: (row[name],)
-    return cast("Callable[[Row], Sequence[object]]", itemgetter(*names))
 
 
 def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -67,6 +67,7 @@ def _assigned(columns: Iterable[str]) -> str:
 
 
 _END_CALL: Final = f"UPDATE invocations SET {_assigned(ENDING)} WHERE key = ?"
+_END_ANSWER: Final = "DELETE FROM open_answers WHERE message_id = ?"
 _END_SURFACES: Final = (
     f"UPDATE surfaces SET {_assigned(OUTCOME)}, is_exact = is_exact AND ? WHERE invocation_key = ?"
 )
@@ -205,17 +206,15 @@ class _Batch:
                 self._apply_message(fact, entry, item.bodies)
 
     def _apply_opened(self, fact: SessionOpened, entry: Entry, bodies: rows.Bodies) -> None:
-        session = self._known.sessions.get(fact.session)
-        if session is not None and session.opening is not None:
-            self._refuse_other("session", fact.session, session.opening, entry)
-            # Calls of the same program name this environment, too.
-            self._keep(bodies, fact.environment, is_needed=False)
-            return
-        opening = rows.opening_columns(self._connection, fact, entry)
-        session = self._session_of(fact.session, fact.at)
-        session.opening = entry
+        stored = self._known.sessions.get(fact.session)
+        if stored is not None and stored.opening is not None:
+            self._refuse_other("session", fact.session, stored.opening, entry)
+        else:
+            opening = rows.opening_columns(self._connection, fact, entry)
+            self._session_of(fact.session, fact.at).opening = entry
+            self._change_session(fact.session, opening)
+        # Also of a repeated opening: calls of the same program name this environment, too.
         self._keep(bodies, fact.environment, is_needed=False)
-        self._change_session(fact.session, opening)
 
     def _apply_closed(self, fact: SessionClosed, entry: Entry) -> None:
         closing = rows.closing_columns(self._connection, fact, entry)
@@ -234,11 +233,12 @@ class _Batch:
         self._keep(bodies, *body_digests(fact))
         session = self._session_of(fact.session, fact.at)
         self._known.messages[fact.id] = entry
-        owner: Row = {"key": next(self._known.new_keys["messages"]), "session_key": session.key}
+        key, message_id = next(self._known.new_keys["messages"]), self._connection.uuid(fact.id)
         self._rows["messages"].append(
             {
-                **owner,
-                "id": self._connection.uuid(fact.id),
+                "key": key,
+                "session_key": session.key,
+                "id": message_id,
                 "seq": take_seq(self._connection, session),
                 **made.columns,
                 "created_at": created_at,
@@ -248,15 +248,13 @@ class _Batch:
         )
         self._rows["tools"] += made.tools
         for table, children in made.children.items():
-            above = {"message_key": owner["key"]}
+            above = {"message_key": key}
             if table != "tool_offers":
                 above["session_key"] = session.key
             self._rows[table] += [{**above, **child} for child in children]
         if fact.id in self._known.open_answers:
             self._known.open_answers.discard(fact.id)
-            self._changes["DELETE FROM open_answers WHERE message_id = ?"].append(
-                (self._connection.uuid(fact.id),)
-            )
+            self._changes[_END_ANSWER].append((message_id,))
 
     def _apply_answer(self, fact: AnswerStarted, entry: Entry) -> None:
         if fact.id not in self._known.messages:

@@ -12,7 +12,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -179,19 +179,17 @@ def _claimed(part: Path) -> int:
     while True:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(part, flags, PRIVATE_FILE)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with ExitStack() as unless_claimed:
+            unless_claimed.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UnavailableError(f"another backup is being made there: {part}") from error
             if _is_at(descriptor, part):
                 if not os.fstat(descriptor).st_size:
+                    unless_claimed.pop_all()
                     return descriptor
                 part.unlink()
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise UnavailableError(f"another backup is being made there: {part}") from error
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from tooltrail.artifacts import ObjectStat
@@ -199,7 +199,15 @@ def prune(
                     on_progress(done.count, done.stored_bytes)
         finally:
             if report.total.count:
-                append_account(store.spool, report.run_id, "gc", _details(plan, report))
+                details = {
+                    "root": plan.root,
+                    "grace_s": int(plan.grace.total_seconds()),
+                    "unreferenced_count": report.unreferenced.count,
+                    "unreferenced_bytes": report.unreferenced.stored_bytes,
+                    "unfinished_count": report.leftovers.count,
+                    "unfinished_bytes": report.leftovers.stored_bytes,
+                }
+                append_account(store.spool, report.run_id, "gc", details)
     return report
 
 
@@ -220,14 +228,3 @@ def _deletions(
         if remove_leftover(sink, stat.path):
             report.leftovers.add(stat.stored_size)
         yield
-
-
-def _details(plan: PruningPlan, report: PruningReport) -> dict[str, Any]:
-    return {
-        "root": plan.root,
-        "grace_s": int(plan.grace.total_seconds()),
-        "unreferenced_count": report.unreferenced.count,
-        "unreferenced_bytes": report.unreferenced.stored_bytes,
-        "unfinished_count": report.leftovers.count,
-        "unfinished_bytes": report.leftovers.stored_bytes,
-    }

@@ -245,24 +245,19 @@ def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str) 
 
 def simplified(filters: InvocationFilter) -> InvocationFilter:
     """The same filter without duplicate values, and with lists that other conditions imply."""
-    filters = _narrowed(filters)
+    if filters.expression is not None:
+        # The indexes of lists that its expression implies may lead a page.
+        implied = required_values(filters.expression)
+        found = {
+            name: implied[column]
+            for name, column in COLUMN_OF.items()
+            if column in implied and not getattr(filters, name)
+        }
+        filters = replace(filters, **found)  # type: ignore[arg-type]  # kinds of the lists
     once: dict[str, Any] = {name: tuple(dict.fromkeys(getattr(filters, name))) for name in LISTS}
     if not filters.outcomes and (filters.signals or 0 in filters.not_exit_statuses):
         once["outcomes"] = FAILED
     return replace(filters, **once)
-
-
-def _narrowed(filters: InvocationFilter) -> InvocationFilter:
-    """The same filter with lists that its expression implies: their indexes may lead a page."""
-    if filters.expression is None:
-        return filters
-    implied = required_values(filters.expression)
-    found = {
-        name: implied[column]
-        for name, column in COLUMN_OF.items()
-        if column in implied and not getattr(filters, name)
-    }
-    return replace(filters, **found)  # type: ignore[arg-type]  # their kinds are those of the lists
 
 
 def _is_ordered(name: str, values: Sequence[Any]) -> bool:

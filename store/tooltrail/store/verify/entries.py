@@ -129,8 +129,12 @@ class EntryChecks:
         self._need_bodies(fact, subject)
         if isinstance(fact, ToolsOffered):
             self._check_tools(fact)
-        made = self._message_rows(fact)
-        if made is None:
+        bodies: dict[Digest, bytes] = {}
+        if isinstance(fact, AgentLeg | AgentOutcome):
+            bodies[fact.document] = self._checking.body(fact.document) or b""
+        try:
+            made = rows.message_rows(self._connection, fact, bodies)
+        except (LookupError, TypeError, ValueError):
             return  # a missing or damaged body that describes the message is reported elsewhere
         expected |= made.columns
         expected["created_at"] = self._connection.moment(fact.at)
@@ -251,19 +255,6 @@ class EntryChecks:
             message = f"{name} contradicts {subject}, and is not among the rejected facts"
             self._checking.damage(subject, "ledger_entries", message)
         return True
-
-    def _message_rows(self, fact: MessageFact) -> rows.MessageRows | None:
-        """The rows of a fact; None if a body that describes them is missing."""
-        bodies: dict[Digest, bytes] = {}
-        if isinstance(fact, AgentLeg | AgentOutcome):
-            document = self._checking.body(fact.document)
-            if document is None:
-                return None
-            bodies[fact.document] = document
-        try:
-            return rows.message_rows(self._connection, fact, bodies)
-        except (LookupError, TypeError, ValueError):
-            return None
 
     def _check_tools(self, fact: ToolsOffered) -> None:
         """Compare the rows of tools with an offer of them, and with their definitions."""
