@@ -66,7 +66,6 @@ class Connection:
         self.is_sqlite = isinstance(target, SqliteTarget)
         self.driver = driver
         self._cursor = cast("DriverCursor", driver.cursor())
-        self._statements: dict[tuple[str, ...], tuple[str, itemgetter[Any]]] = {}
 
     def uuid(self, value: UUID | None) -> object:
         """An id in the type that the driver expects."""
@@ -164,16 +163,11 @@ class Connection:
         return sql if self.is_sqlite else sql.replace("%", "%%").replace("?", "%s")
 
     def _execute_many(self, table: str, rows: Sequence[Row], behind: str = "") -> None:
-        names = (behind, table, *rows[0])
-        found = self._statements.get(names)
-        if found is None:
-            columns = ", ".join(f'"{name}"' for name in rows[0])
-            marks = ", ".join("?" * len(rows[0]))
-            sql = f"INSERT INTO {table} ({columns}) VALUES ({marks}){behind}"  # noqa: S608  ours
-            found = self._statements[names] = (self._marked(sql), itemgetter(*rows[0]))
-        sql, values_of = found
+        columns = ", ".join(f'"{name}"' for name in rows[0])
+        marks = ", ".join("?" * len(rows[0]))
+        sql = f"INSERT INTO {table} ({columns}) VALUES ({marks}){behind}"  # noqa: S608  ours
         with translated_errors(self.target):
-            self._cursor.executemany(sql, map(values_of, rows))
+            self._cursor.executemany(self._marked(sql), map(itemgetter(*rows[0]), rows))
 
 
 def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:

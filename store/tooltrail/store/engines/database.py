@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,11 +47,9 @@ class Database:
         """Whether the database is on a server."""
         return not isinstance(self.target, SqliteTarget)
 
-    @contextmanager
-    def write(self) -> Generator[Connection]:
+    def write(self) -> AbstractContextManager[Connection]:
         """One transaction. It is committed at the end of the block, or rolled back on an error."""
-        with self._transaction(_WRITE, "COMMIT") as connection:
-            yield connection
+        return self._transaction(_WRITE, "COMMIT")
 
     @contextmanager
     def read(self) -> Generator[Connection]:
@@ -59,11 +57,9 @@ class Database:
         with damage_if_unreadable(self.target), self.snapshot() as connection:
             yield connection
 
-    @contextmanager
-    def snapshot(self) -> Generator[Connection]:
+    def snapshot(self) -> AbstractContextManager[Connection]:
         """Like `read`, for a block that does more than read; see `damage_if_unreadable`."""
-        with self._transaction(_READ, "ROLLBACK") as connection:
-            yield connection
+        return self._transaction(_READ, "ROLLBACK")
 
     @contextmanager
     def autocommit(self) -> Generator[Connection]:

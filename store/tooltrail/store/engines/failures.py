@@ -87,9 +87,8 @@ def translated_errors(target: Target) -> Generator[None]:
     except _driver_errors(target) as error:
         raise _translated(error, target) from error
     except UnicodeDecodeError as error:
-        raise DamageError(
-            f"database {target} holds text that is not UTF-8", path=str(target)
-        ) from error
+        message = f"database {target} holds text that is not UTF-8"
+        raise DamageError(message, path=str(target)) from error
     except UnicodeEncodeError as error:
         raise InvalidRecordError("a database takes no text that is not UTF-8") from error
     except TypeError as error:
@@ -117,9 +116,8 @@ def damage_if_unreadable(target: Target) -> Generator[None]:
         raise
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         # The message of the driver would quote the value.
-        raise DamageError(
-            f"database {target} is damaged: a row holds what was never stored", path=str(target)
-        ) from error
+        message = f"database {target} is damaged: a row holds what was never stored"
+        raise DamageError(message, path=str(target)) from error
 
 
 def _driver_errors(target: Target) -> tuple[type[Exception], ...]:

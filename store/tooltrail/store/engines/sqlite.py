@@ -28,11 +28,7 @@ def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
     With `is_migration`, tables are rebuilt, which must not delete child rows.
     """
     connection = sqlite3.connect(
-        _uri(path),
-        uri=True,
-        timeout=BUSY_TIMEOUT_S,
-        isolation_level=None,
-        check_same_thread=False,
+        _uri(path), uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
     )
     if not is_migration:
         # Otherwise INSERT OR REPLACE would delete rows without firing the append-only triggers.

@@ -282,9 +282,8 @@ class _Batch:
         if not is_exact:
             self._keep(bodies, fact.arguments)
         key = next(self._known.new_keys["invocations"])
-        self._known.calls[fact.id] = Call(
-            key, fact.session, fact.family, fact.policy, start=entry, end=None
-        )
+        call = Call(key, fact.session, fact.family, fact.policy, start=entry, end=None)
+        self._known.calls[fact.id] = call
         place = {"seq": take_seq(self._connection, session), "is_late": session.is_closed}
         invocation = {"key": key, "session_key": session.key, **row, **place, **rows.NO_END}
         surfaces = {
@@ -385,9 +384,8 @@ class _Batch:
     def _fact_at(self, entry: Entry) -> bytes:
         if entry.journal_key == self._journal_key and entry.n in self._facts:
             return self._facts[entry.n]
-        found = self._connection.query(
-            "SELECT fact FROM ledger_entries WHERE journal_key = ? AND n = ?", tuple(entry)
-        )
+        sql = "SELECT fact FROM ledger_entries WHERE journal_key = ? AND n = ?"
+        found = self._connection.query(sql, entry)
         try:
             return unpack_fact(found[0][0]) if found else b"{}"
         except DamageError as error:

@@ -180,9 +180,8 @@ def read_output(
     for kind in family.result_types:
         try:
             typed = None if result is None else kind.model_validate(result)
-            output = CompleteOutput.model_validate(
-                {**members, "result": typed, "partial_output": partial}
-            )
+            filled = {**members, "result": typed, "partial_output": partial}
+            output = CompleteOutput.model_validate(filled)
         except ValidationError:
             continue
         if output.to_json() == document:
@@ -248,9 +247,8 @@ def _assembled(
         if is_body(fact, stream):
             content = bodies[stream.digest]
             if len(content) != stream.size:
-                raise InvalidRecordError(
-                    f"stream {stream.role} has {len(content):,} bytes, not {stream.size:,}"
-                )
+                sizes = f"{len(content):,} bytes, not {stream.size:,}"
+                raise InvalidRecordError(f"stream {stream.role} has {sizes}")
             if can_refer and content:
                 offset = texts[2].find(content)
             if offset < 0 and stream.digest not in artifacts:

@@ -177,9 +177,8 @@ class Publisher:
                 "SELECT id FROM invocations WHERE state <> 'started' AND id IN (?)", named
             ) + connection.query_each("SELECT id FROM messages WHERE id IN (?)", named)
             # The bytes that a rejected fact names are only in its folder.
-            rejected = connection.query_each(
-                "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)", named
-            )
+            sql = "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)"
+            rejected = connection.query_each(sql, named)
             waiting = _read_pending(connection, journal_key)
             names = {str(uuid_from(one)) for (one,) in {*done} - {*rejected}}
         names -= {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}

@@ -248,9 +248,8 @@ def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> M
                 for one in fact.tools
                 if one in bodies  # others were offered before
             ]
-            return MessageRows(
-                _message_columns(connection, "tools", None), {"tool_offers": offers}, tools
-            )
+            columns = _message_columns(connection, "tools", None)
+            return MessageRows(columns, {"tool_offers": offers}, tools)
         case AgentLeg():
             columns = _message_columns(connection, "agent_leg", fact.document)
             return MessageRows(columns, {"agent_legs": [_leg_row(connection, fact, bodies)]}, [])

@@ -150,9 +150,8 @@ def _with_references(
     key, evidence = 0, set[bytes]()
     with database.read() as connection:
         # One at a time: a rejected fact may have many megabytes.
-        while row := connection.query_one(
-            "SELECT key, data FROM rejected_facts WHERE key > ? ORDER BY key LIMIT 1", (key,)
-        ):
+        sql = "SELECT key, data FROM rejected_facts WHERE key > ? ORDER BY key LIMIT 1"
+        while row := connection.query_one(sql, (key,)):
             key = row[0]
             evidence.update(_DIGEST.findall(row[1]))
     for stat, is_named in with_references(database, stats):

@@ -209,9 +209,8 @@ def _fact(bodies: Mapping[Digest, Body], document: bytes, kind: type[Fact]) -> F
     try:
         fact = read_leg_fact(bodies[digest_from(document)].read().decode())
     except (InvalidRecordError, UnicodeDecodeError) as error:
-        raise DamageError(
-            f"a fact of an agent run is damaged: {error}", path="agent_legs"
-        ) from error
+        message = f"a fact of an agent run is damaged: {error}"
+        raise DamageError(message, path="agent_legs") from error
     if not isinstance(fact, kind):
         raise DamageError("a fact of an agent run is damaged: wrong kind", path="agent_legs")
     return fact

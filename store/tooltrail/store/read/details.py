@@ -76,21 +76,14 @@ def details_of(
     ran_in = {one["ran_in"] for one, _ in read if outputs and one["ran_in"] is not None}
     environments = load_bodies(connection, ran_in)
     texts = read_texts(connection, [values for values, _ in read], outputs=outputs)
-    children = [
+    children = (
         _by_owner(fetch(connection, select_streams(which)) if outputs else []),
         _by_owner(fetch(connection, _select_children("invocation_artifacts", _ARTIFACT, which))),
         _by_owner(fetch(connection, _select_children("omissions", _OMISSION, which))),
-    ]
+    )
     return [
-        _detail(
-            values,
-            problems,
-            surfaces,
-            ends,
-            environments.get(values["ran_in"]),
-            *(one.get(values["key"], ()) for one in children),
-        )
-        for (values, problems), surfaces in zip(read, texts, strict=True)
+        _detail(row, surfaces, ends, environments.get(row[0]["ran_in"]), children)
+        for row, surfaces in zip(read, texts, strict=True)
     ]
 
 
@@ -100,16 +93,15 @@ def _select_children(table: str, columns: Columns, which: Sql) -> Sql:
     return Sql(f"SELECT {columns.sql} FROM {source}") + where([which]) + order
 
 
-def _detail(  # noqa: PLR0917  a table each
-    values: Mapping[str, Any],
-    problems: list[str],
+def _detail(
+    row: tuple[Mapping[str, Any], list[str]],
     surfaces: Surfaces,
     ends: Mapping[int, int],
     environment: Body | None,
-    streams: Sequence[Row],
-    artifacts: Sequence[Row],
-    omissions: Sequence[Row],
+    children: Sequence[Mapping[int, list[Row]]],
 ) -> InvocationDetail:
+    values, problems = row
+    streams, artifacts, omissions = (one.get(values["key"], ()) for one in children)
     erasures = {each.name: each for each in surfaces.erased}
     read_streams = [stream_view(row, values["id"], erasures) for row in streams]
     read_artifacts = [_ARTIFACT.read(row) for row in artifacts]

@@ -69,9 +69,8 @@ def stream_view(
         reason, rule = values["reason"] or "", values["rule"] or ""
         erasure = Erasure(values["role"], reason, rule, values["removed_at"])
     path = None if values["artifact_key"] is None else artifact_path(values["digest"])
-    return make_view(
-        StreamView, values, invocation_id=owner, artifact_path=path, erasure=erasure
-    ), problems
+    more = {"invocation_id": owner, "artifact_path": path, "erasure": erasure}
+    return make_view(StreamView, values, **more), problems
 
 
 def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:

@@ -269,9 +269,8 @@ class Call:
         """Compare the receipt of an imported call with the text that the model saw."""
         came_later = fact.receipt is None and self.came_later
         if came_later:
-            later = self.checking.fact(
-                self.texts["receipt_journal_key"], self.texts["receipt_entry"]
-            )
+            place = (self.texts["receipt_journal_key"], self.texts["receipt_entry"])
+            later = self.checking.fact(*place)
             if isinstance(later, CallEnded) and later.id == uuid_from(self.row["id"]):
                 fact = later  # else the row names no such fact
         renderer = renderer_of(fact, NOT_RENDERED)
