@@ -22,9 +22,7 @@ _FORK_GATE: Final = threading.RLock()
 """Held while a thread is inside a database driver: a fork must not interrupt the driver."""
 
 os.register_at_fork(
-    before=_FORK_GATE.acquire,
-    after_in_parent=_FORK_GATE.release,
-    after_in_child=_FORK_GATE.release,
+    before=_FORK_GATE.acquire, after_in_parent=_FORK_GATE.release, after_in_child=_FORK_GATE.release
 )
 
 

@@ -88,7 +88,7 @@ class Ingester:
         archive: ArtifactArchive,
         spool: Path,
         families: FamilyRegistry,
-        prepare: Callable[[], object] | None = None,
+        prepare: Callable[[], object] = bool,
         *,
         follow: Callable[[], object] = bool,
     ) -> None:
@@ -125,21 +125,16 @@ class Ingester:
                     self._cursor = passed
                     return Ingested()
                 with ingest_lock(self._database) as self._confirm:
-                    if self._prepare is not None:
-                        self._prepare()
-                    return self._ingest_locked(
-                        is_first=cursor is None, thoroughly=thoroughly, on_progress=on_progress
-                    )
+                    self._prepare()
+                    return self._ingest_locked(on_progress, thoroughly=thoroughly)
         except UnavailableError:
             if not self._database.is_server:
                 # A connection that SQLite opened on a read-only disk stays read-only.
                 self._database.close()
             raise
 
-    def _ingest_locked(
-        self, *, is_first: bool, thoroughly: bool, on_progress: Callable[[int], object]
-    ) -> Ingested:
-        journal = read_journal_id(self._folder)
+    def _ingest_locked(self, on_progress: Callable[[int], object], *, thoroughly: bool) -> Ingested:
+        journal, is_first = read_journal_id(self._folder), self._cursor is None
         if journal is None:
             return Ingested()
         done, place = self._ingest_to_end(journal, on_progress)
@@ -241,12 +236,8 @@ class Ingester:
             InvalidRecordError: the database refuses the batch, or a spooled stream is missing.
             CursorMovedError: another transaction moved the cursor.
         """
-        stored, waiting = self._publisher.publish(
-            artifact
-            for one in items
-            if one.outcome is not None and one.problem is None
-            for artifact in one.outcome.published
-        )
+        made = [one.outcome for one in items if one.outcome is not None and one.problem is None]
+        stored, waiting = self._publisher.publish(new for one in made for new in one.published)
         for segment in {one.source.segment for one in items}:
             # After a power cut, the cursor must never be ahead of the journal.
             sync_segment(self._folder, segment)

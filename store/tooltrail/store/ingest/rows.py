@@ -188,15 +188,10 @@ def stream_rows(
 
 def omission_rows(connection: Connection, key: int, omissions: Iterable[OmissionFact]) -> list[Row]:
     """The rows of the omissions of a call."""
+    texts = ("stage", "field", "unit", "reason")
     rows = [
-        {
-            "stage": connection.text(one.stage),
-            "field": connection.text(one.field),
-            "unit": connection.text(one.unit),
-            "before_count": one.before,
-            "after_count": one.after,
-            "reason": connection.text(one.reason),
-        }
+        {name: connection.text(getattr(one, name)) for name in texts}
+        | {"before_count": one.before, "after_count": one.after}
         for one in omissions
     ]
     return _numbered(key, rows)

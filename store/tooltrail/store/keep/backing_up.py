@@ -144,16 +144,16 @@ def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> No
     except sqlite3.Error as error:
         # Not every library has a code for a failed copy. This message belongs to one code only.
         if str(error) == _FULL or is_below(part.parent, _STEP_PAGES * page_size):
-            raise _no_room(part.parent) from error
+            raise DiskFullError(f"{part.parent}: the disk is full") from error
         raise UnavailableError(f"the backup cannot be made in {part.parent}: {error}") from error
 
 
 @contextmanager
 def _new_file(path: Path) -> Generator[Path]:
     """A temporary file, which gets the name `path` if the block ends without an error."""
-    _refuse_existing(path)
     part = path.with_name(f".{path.name}.part")
     with _translated(path):
+        _refuse_existing(path)
         descriptor = _claimed(part)
     try:
         yield part
@@ -214,7 +214,7 @@ def _name(part: Path, path: Path) -> None:
 def _refuse_existing(path: Path) -> None:
     for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
         if os.path.lexists(name):
-            raise _existing(name)
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
 
 
 @contextmanager
@@ -222,16 +222,9 @@ def _translated(path: Path) -> Generator[None]:
     try:
         yield
     except FileExistsError as error:
-        raise _existing(path) from error
+        name = error.filename2 or error.filename
+        raise InvalidRecordError(f"{name} is there already; nothing was overwritten") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _no_room(path.parent) from error
+            raise DiskFullError(f"{path.parent}: the disk is full") from error
         raise UnavailableError(f"backup {path} cannot be made: {error.strerror}") from error
-
-
-def _existing(path: Path) -> InvalidRecordError:
-    return InvalidRecordError(f"{path} is there already; nothing was overwritten")
-
-
-def _no_room(folder: Path) -> DiskFullError:
-    return DiskFullError(f"{folder}: the disk is full")

@@ -179,11 +179,7 @@ class Reader:
             return lists.session_view(connection, names.find_session(connection, str(name)))
 
     def sessions(
-        self,
-        where: InvocationFilter = ALL,
-        *,
-        limit: int | None = None,
-        cursor: UUID | None = None,
+        self, where: InvocationFilter = ALL, *, limit: int | None = None, cursor: UUID | None = None
     ) -> list[SessionView]:
         """Sessions, the newest first; with a filter, those with an invocation that matches.
 
@@ -241,15 +237,13 @@ class Reader:
         """
         if stream.erasure is not None:
             raise NotFoundError(f"stream {stream.erasure.sentence}")
-        path = artifact_path(stream.digest)
-        if stream.artifact_path is not None:
-            return self._open_archive().open(path, size=stream.size)
-        if stream.pending_reason is None:
+        path, files = artifact_path(stream.digest), list[str]()
+        if stream.artifact_path is None:
             with self.database.read() as connection:
-                return streams.open_in_database(connection, stream)
-        with self.database.read() as connection:
-            files = streams.waiting_files(connection, stream.digest)
-        if not files:  # stored since the view was read
+                if stream.pending_reason is None:
+                    return streams.open_in_database(connection, stream)
+                files = streams.waiting_files(connection, stream.digest)
+        if not files:  # stored, perhaps since the view was read
             return self._open_archive().open(path, size=stream.size)
         for file in files:
             if (waiting := streams.open_waiting(self.spool / check_path(file), stream)) is not None:
