@@ -42,9 +42,8 @@ def remembered_root(target: Target, artifacts: str | Path | None) -> str:
     file = target.path if isinstance(target, SqliteTarget) else None
     if artifacts is None:
         if file is None:
-            raise InvalidRecordError(
-                "a PostgreSQL store needs an artifact root: name one (--artifacts)"
-            )
+            message = "a PostgreSQL store needs an artifact root: name one (--artifacts)"
+            raise InvalidRecordError(message)
         return f"{storable(file.name)}-artifacts"
     root = named_root(artifacts)
     if storable(root) != root:
@@ -92,8 +91,7 @@ def default_spool(target: Target) -> Path:
     try:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     except RuntimeError as error:
-        raise InvalidRecordError(
-            "there is no home folder for the spool; name one (--spool)"
-        ) from error
+        message = "there is no home folder for the spool; name one (--spool)"
+        raise InvalidRecordError(message) from error
     name = hashlib.sha256(str(target).encode()).hexdigest()[:_DIGITS]
     return Path(state) / "tooltrail" / f"spool-{name}"

@@ -71,8 +71,6 @@ _END_ANSWER: Final = "DELETE FROM open_answers WHERE message_id = ?"
 _END_SURFACES: Final = (
     f"UPDATE surfaces SET {_assigned(OUTCOME)}, is_exact = is_exact AND ? WHERE invocation_key = ?"
 )
-
-
 _ADD_RECEIPT: Final = (
     f"UPDATE surfaces SET {_assigned(LATER_RECEIPT)}, cut_size = (SELECT i.output_size - ?"
     " FROM invocations AS i WHERE i.key = surfaces.invocation_key AND i.output_size > ?)"

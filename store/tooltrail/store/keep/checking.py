@@ -17,17 +17,13 @@ from tooltrail.store.verify.pages import check_tables, run_check
 OnStep = Callable[[int, int], None]
 """Called with the number of finished steps and the number of all steps."""
 
-Part: TypeAlias = tuple[str, str]
-"""A part of a schema: its kind, such as `index`, and its name."""
-
-Shape: TypeAlias = dict[Part, str | None]
-"""The parts of a schema, each with its definition if the database has one."""
+Shape: TypeAlias = dict[tuple[str, str], str | None]
+"""The parts of a schema: kind, such as `index`, and name; with a definition if there is one."""
 
 _MADE: Final = re.compile(r"CREATE (TABLE|TRIGGER|VIEW|INDEX) (\w+)")
 _COLUMN: Final = re.compile(r"^\s+\"?([a-z]\w*)", re.MULTILINE)
 _INDEXED: Final = re.compile(r"CONSTRAINT (\w+) (?:PRIMARY KEY|UNIQUE)")
 """Patterns of a script: created objects, columns of a table, and constraints with an index."""
-
 
 _PARTS_OF_FILE: Final = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
@@ -120,7 +116,7 @@ def _schema(connection: Connection) -> Iterator[str]:
         yield f"{_named(part)} is not part of the schema"
 
 
-def _named(part: Part) -> str:
+def _named(part: tuple[str, str]) -> str:
     kind, name = part
     return f"append-only trigger {name}" if kind == "trigger" else f"{kind} {name}"
 

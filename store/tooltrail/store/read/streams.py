@@ -80,18 +80,15 @@ def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
     """
     if stream.receipt_offset is None or stream.invocation_id is None:
         return io.BytesIO(read_body(connection, stream.digest))
+    subject, owner = f"stream {stream.role}", str(stream.invocation_id)
     receipt: Any = fetch_value(connection, Sql(_RECEIPT, (stream.invocation_id,)))
     if not isinstance(receipt, str):
-        raise DamageError(
-            f"stream {stream.role} is damaged: its receipt is erased, lost or no text",
-            path=str(stream.invocation_id),
-        )
+        message = f"{subject} is damaged: its receipt is erased, lost or no text"
+        raise DamageError(message, path=owner)
     data = receipt.encode()[stream.receipt_offset :][: stream.size]
     if digest_of(data) != stream.digest:
-        raise DigestMismatchError(
-            f"stream {stream.role} is damaged: its part of the receipt has another digest",
-            path=str(stream.invocation_id),
-        )
+        message = f"{subject} is damaged: its part of the receipt has another digest"
+        raise DigestMismatchError(message, path=owner)
     return io.BytesIO(data)
 
 

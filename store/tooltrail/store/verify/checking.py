@@ -19,7 +19,6 @@ from tooltrail.store.verify.source import Source
 _KNOWN_SESSIONS: Final = 20_000
 """Most sessions in memory. With more in one journal, positions are compared less strictly."""
 
-
 FindingKind = Literal["damage", "incomplete"]
 
 
