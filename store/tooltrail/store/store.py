@@ -201,27 +201,23 @@ class Store:
 
     @_made_once
     def _background(self) -> "BackgroundIngester":
-        from tooltrail.store.ingest.background import (  # noqa: PLC0415  see `families`
-            BackgroundIngester,
-        )
+        from tooltrail.store.ingest import background  # noqa: PLC0415  see `families`
 
-        return BackgroundIngester(lambda: self._ingester)
+        return background.BackgroundIngester(lambda: self._ingester)
 
     @_made_once
     def _ingester(self) -> "Ingester":
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
-        from tooltrail.store.search.filling import (  # noqa: PLC0415  see `families`
-            LEAST_ENTRIES,
-            fill_index,
-        )
+        from tooltrail.store.search import filling  # noqa: PLC0415  see `families`
 
+        least = filling.LEAST_ENTRIES
         return Ingester(
             self.database,
             self.archive,
             self.spool,
             self.families,
             lambda: self.archive,
-            follow=lambda: fill_index(self.database, lambda: self.archive, least=LEAST_ENTRIES),
+            follow=lambda: filling.fill_index(self.database, lambda: self.archive, least=least),
         )
 
     def _ingest(self, *, thoroughly: bool) -> "Ingested":

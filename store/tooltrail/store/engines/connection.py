@@ -4,8 +4,7 @@ Statements are plain SQL with `?` for each value. They go to the driver directly
 and imports are several times as fast as with a layer between.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
@@ -14,6 +13,7 @@ from uuid import UUID
 from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.plain_text import storable
 from tooltrail.store.engines.failures import translated_errors
+from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget, Target
 from tooltrail.store.engines.values import microseconds_of
 
@@ -24,23 +24,6 @@ Values: TypeAlias = tuple[Any, ...]
 
 _AT_ONCE: Final = 500
 """Values in one query; older versions of SQLite accept 999."""
-
-
-class DriverCursor(Protocol):
-    """The common interface of cursors of sqlite3 and psycopg."""
-
-    rowcount: int
-    description: Any
-
-    def execute(self, sql: str, values: Sequence[object] = ...) -> object: ...
-
-    def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> object: ...
-
-    def fetchall(self) -> list[Values]: ...
-
-    def copy(self, sql: str) -> AbstractContextManager[Any]: ...
-
-    def close(self) -> None: ...
 
 
 class DriverConnection(Protocol):
@@ -65,7 +48,7 @@ class Connection:
         self.target = target
         self.is_sqlite = isinstance(target, SqliteTarget)
         self.driver = driver
-        self._cursor = cast("DriverCursor", driver.cursor())
+        self._cursor: sqlite3.Cursor = driver.cursor()  # that of psycopg has the same methods
 
     def uuid(self, value: UUID | None) -> object:
         """An id in the type that the driver expects."""
@@ -128,10 +111,10 @@ class Connection:
         if self.is_sqlite:
             self._execute_many(table, rows)
             return
-        columns = ", ".join(f'"{name}"' for name in rows[0])
+        columns, cursor = ", ".join(f'"{name}"' for name in rows[0]), cast("Any", self._cursor)
         with (
             translated_errors(self.target),
-            self._cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy,
+            cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy,
         ):
             for row in rows:
                 copy.write_row(tuple(row.values()))

@@ -160,12 +160,9 @@ class Ingester:
             InvalidRecordError: one of the facts was rejected.
             UnavailableError: output waits for the sink.
         """
-        journal = read_journal_id(self._folder)
-        if journal is None:
-            return
-        indexes = [one.index for one in positions]
+        journal, indexes = read_journal_id(self._folder), [one.index for one in positions]
         with self._database.read() as connection:
-            key, _ = find_cursor(connection, journal)
+            key = None if journal is None else find_cursor(connection, journal)[0]
             if key is None:
                 return
             rejected = connection.query_each(

@@ -296,15 +296,7 @@ def _read_pending(connection: Connection, journal_key: int) -> list[StreamFact]:
         " WHERE journal_key = ? ORDER BY noticed_at, digest",
         (journal_key,),
     )
-    return [
-        StreamFact(
-            role=role,
-            digest=digest_from(digest),
-            size=size,
-            line_count=line_count,
-            produced_size=size,
-            produced_line_count=line_count,
-            spooled=spooled,
-        )
-        for role, digest, size, line_count, spooled in rows
+    return [  # the rows do not say whether the tool produced more
+        StreamFact(role, digest_from(digest), size, lines, size, lines, spooled=spooled)
+        for role, digest, size, lines, spooled in rows
     ]

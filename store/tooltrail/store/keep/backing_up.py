@@ -12,7 +12,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -116,13 +116,10 @@ def back_up_store(
 
 
 def _file_path(path: str | Path) -> Path:
-    try:
-        wanted = Path() if b"\0" in os.fsencode(path) else absolute_path(path)
-    except UnicodeEncodeError:
-        wanted = Path()
-    if not wanted.name:
-        raise InvalidRecordError(f"no file can have the name {str(path)!r}")
-    return wanted
+    with suppress(UnicodeEncodeError):
+        if b"\0" not in os.fsencode(path) and (wanted := absolute_path(path)).name:
+            return wanted
+    raise InvalidRecordError(f"no file can have the name {str(path)!r}")
 
 
 def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> None:

@@ -14,9 +14,6 @@ from tooltrail.store.info import check_revision
 from tooltrail.store.search.index import check_blocks
 from tooltrail.store.verify.pages import check_tables, run_check
 
-OnStep = Callable[[int, int], None]
-"""Called with the number of finished steps and the number of all steps."""
-
 Shape: TypeAlias = dict[tuple[str, str], str | None]
 """The parts of a schema: kind, such as `index`, and name; with a definition if there is one."""
 
@@ -46,7 +43,9 @@ _ENABLED: Final = "O"
 """`pg_trigger.tgenabled` of an enabled trigger."""
 
 
-def iter_problems(database: Database, on_step: OnStep | None = None) -> Generator[str]:
+def iter_problems(
+    database: Database, on_step: Callable[[int, int], None] | None = None
+) -> Generator[str]:
     """Every problem of a database at head, one sentence each.
 
     SQLite: reads all pages, and compares every definition in the schema. PostgreSQL manages its
@@ -55,7 +54,8 @@ def iter_problems(database: Database, on_step: OnStep | None = None) -> Generato
 
     Args:
         database: the database of a store.
-        on_step: called after each step; the first step is by far the longest.
+        on_step: called after each step with the number of finished steps and of all. The first
+            step is by far the longest.
 
     Raises:
         StoreNotFoundError, SchemaMismatchError: there is no store at head.

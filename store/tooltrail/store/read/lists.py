@@ -97,7 +97,6 @@ _NOT_OK: Final = Sql(  # with an index of these alone
 )
 _ARTIFACTS: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('stored_size')} FROM artifacts")
 _BODIES: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('length(data)')} FROM bodies")
-_SESSIONS: Final = Sql("SELECT count(*) FROM sessions")
 
 
 def list_sessions(
@@ -269,7 +268,7 @@ def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
         outcomes["ok"] = ok_count
     bodies: Any = fetch(connection, _BODIES)[0] if with_bodies else (None, None, None)
     return StoreCounts(
-        fetch_value(connection, _SESSIONS),
+        fetch_value(connection, Sql("SELECT count(*) FROM sessions")),
         outcomes,
         *sizes,
         *bodies,

@@ -168,11 +168,12 @@ def _check_artifact(checking: Checking, archive: ArtifactArchive, row: Row) -> N
     path = _path_of(checking, row["digest"])
     subject = f"artifact {path}"
     checking.totals.checked["artifacts"] += 1
-    numbers = {name: row[name] for name in ("size", "stored_size", "line_count")}
-    for name, value in numbers.items():
-        if not isinstance(value, int) and not isinstance(value, Unreadable):
+    known: dict[str, int] = {}
+    for name in ("size", "stored_size", "line_count"):
+        if isinstance(row[name], int):
+            known[name] = row[name]
+        elif not isinstance(row[name], Unreadable):
             checking.damage(subject, "artifacts", f"artifacts.{name} of {subject} is altered", name)
-    known = {name: one for name, one in numbers.items() if isinstance(one, int)}
     try:
         archive.verify(path, size=known.get("size"), line_count=known.get("line_count"))
         found = archive.stat(path).stored_size

@@ -111,5 +111,4 @@ def _spelled(checking: Checking, value: object) -> str:
     """A value that identifies a row, as text."""
     if not isinstance(value, bytes):
         return str(value)
-    is_id = len(value) == 16
-    return str(uuid_from(value)) if is_id else checking.digest(value)
+    return str(uuid_from(value)) if len(value) == 16 else checking.digest(value)
