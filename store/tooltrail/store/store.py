@@ -156,7 +156,14 @@ class Store:
         from tooltrail.store.read.reader import Reader  # noqa: PLC0415  recorders do not read
 
         _ = self.info
-        self.lag = self._catch_up()
+        self.lag = None
+        try:
+            with self.database.read() as connection:
+                behind = what_is_behind(connection, self.spool)
+            if behind is not None:
+                self._ingest(thoroughly=behind == "dead program")
+        except (UnavailableError, DamageError) as error:
+            self.lag = error
         return Reader(self.database, lambda: self.archive, self.spool)
 
     lag: TooltrailError | None = None
@@ -223,16 +230,6 @@ class Store:
     def _ingest(self, *, thoroughly: bool) -> "Ingested":
         with self.ingesting() as on_progress:
             return self._ingester.ingest(thoroughly=thoroughly, on_progress=on_progress)
-
-    def _catch_up(self) -> TooltrailError | None:
-        try:
-            with self.database.read() as connection:
-                behind = what_is_behind(connection, self.spool)
-            if behind is not None:
-                self._ingest(thoroughly=behind == "dead program")
-        except (UnavailableError, DamageError) as error:
-            return error
-        return None
 
     def _create_if_missing(self) -> None:
         target = self.database.target

@@ -76,8 +76,7 @@ class Connection:
 
     def query_one(self, sql: str, values: Sequence[object] = ()) -> Values | None:
         """The first row of a query; None if there is none."""
-        rows = self.query(sql, values)
-        return rows[0] if rows else None
+        return next(iter(self.query(sql, values)), None)
 
     def query_each(self, sql: str, values: Sequence[object]) -> list[Values]:
         """All rows of a query in which `(?)` is a list of any number of values."""

@@ -55,10 +55,9 @@ class BackgroundIngester:
         with self._state:
             self._is_noticed = True
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(
-                    target=self._run, name="tooltrail-ingest", daemon=True
-                )
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="tooltrail-ingest", daemon=True)
+                self._thread = thread
+                thread.start()
             self._state.notify_all()
 
     def wait(self, positions: Sequence[Position]) -> None:

@@ -168,7 +168,7 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
             if end is not None:  # the last ingested frame is there, so the row is wrong
                 at = {"segment": one.segment, "segment_offset": one.end, "frame_offset": one.offset}
                 _refuse_altered(connection, end, **at)
-        found = _first_unknown(connection, some, places)
+        found = _first_new(connection, some, places)
         if found is not None:
             # The id is derived, so that every ingester gives the branch the same id.
             digest = bytearray(hashlib.sha256(journal.bytes + found.hash).digest()[:16])
@@ -183,9 +183,7 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
     return replace(newest, notice=f"{lost}. The ledger has them", is_cut=True)
 
 
-def _first_unknown(
-    connection: Connection, frames: list[Frame], places: list[Place]
-) -> Frame | None:
+def _first_new(connection: Connection, frames: list[Frame], places: list[Place]) -> Frame | None:
     """The first of these frames that is not in the ledger."""
     known = {
         (n, bytes(stored))

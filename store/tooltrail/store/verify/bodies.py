@@ -100,10 +100,8 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
         ((count,),) = checking.source.query("SELECT count(*) FROM bodies")  # of an index
         read = checking.totals.checked["bodies"]
         if read != count:
-            message = (
-                f"{read:,} rows of table bodies could be read in order; an index has {count:,}"
-            )
-            checking.damage("table bodies", "bodies", message)
+            message = f"{read:,} rows of table bodies could be read in order"
+            checking.damage("table bodies", "bodies", f"{message}; an index has {count:,}")
     yield checking.take()
 
 

@@ -1,7 +1,7 @@
 """The shared state of all checks: the rows, the findings, and the state across batches."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -149,9 +149,7 @@ class Checking:
         what = f"the {subject}" if column is None else f"{table}.{column} of the row with {row}"
         self.damage(subject, table, f"{what} cannot be read", column)
 
-    def compare(
-        self, subject: str, table: str, expected: Mapping[str, object], stored: Row
-    ) -> None:
+    def compare(self, subject: str, table: str, expected: Row, stored: Row) -> None:
         """Compare a row with the values from its fact, column by column."""
         for name, wanted in expected.items():
             if wanted != stored[name]:

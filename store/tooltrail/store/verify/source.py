@@ -160,18 +160,16 @@ class Source:
             self._columns[table] = self.connection.column_names(table)
         return self._columns[table]
 
-    def _rows(
-        self, selection: _Selection, columns: Sequence[str], keys: Sequence[Any]
-    ) -> list[Row]:
+    def _rows(self, selection: _Selection, names: Sequence[str], keys: Sequence[Any]) -> list[Row]:
         try:
-            found = self.query(*selection.query(columns, keys))
-            return [dict(zip(columns, values, strict=True)) for values in found]
+            found = self.query(*selection.query(names, keys))
+            return [dict(zip(names, values, strict=True)) for values in found]
         except (DamageError, InvalidRecordError):
             if len(keys) == 1:
-                return self._salvaged(selection, columns, keys)
+                return self._salvaged(selection, names, keys)
             middle = len(keys) // 2
-            first = self._rows(selection, columns, keys[:middle])
-            return first + self._rows(selection, columns, keys[middle:])
+            first = self._rows(selection, names, keys[:middle])
+            return first + self._rows(selection, names, keys[middle:])
 
     def _salvaged(
         self, selection: _Selection, columns: Sequence[str], keys: Sequence[Any]
