@@ -6,6 +6,7 @@ of output that is being captured.
 
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -19,6 +20,7 @@ MARK_PREFIX: Final = "store-"
 """Prefix of the path of every mark, relative to its artifact root."""
 
 _DIGITS: Final = 12
+_MISSPELT: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?::/|(?<=\b(?:s3|gs|az))//)")
 
 
 def mark_path(store_id: UUID) -> str:
@@ -27,7 +29,12 @@ def mark_path(store_id: UUID) -> str:
 
 
 def named_root(artifacts: str | Path) -> str:
-    """The artifact root that the caller named; a relative path is made absolute."""
+    """The artifact root that the caller named; a relative path is made absolute.
+
+    Raises `InvalidRecordError` for a misspelt URL, which would be a folder such as `s3:`.
+    """
+    if "://" not in str(artifacts) and (found := _MISSPELT.match(str(artifacts))) is not None:
+        raise InvalidRecordError(f"{str(artifacts)!r} is not a URL; write {found[1]}://…")
     return str(artifacts) if "://" in str(artifacts) else str(absolute_path(artifacts))
 
 

@@ -144,7 +144,7 @@ def _translated(error: Exception, target: Target) -> TooltrailError:
     if is_full:
         return DiskFullError(f"database {target}: the disk is full")
     if code == _NO_RIGHT:
-        return AccessRefusedError(f"database {target}: access is denied")
+        return AccessRefusedError(f"database {target}: {sentence}")  # it names the table
     if code in _UNAVAILABLE:
         return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
     if isinstance(code, str):

@@ -157,8 +157,8 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
     cursor = Cursor(numbers[0] if numbers else 1, hash=None)
     newest = places[0]
     lost = (
-        f"the frames before {newest.cursor.index:,} that were ingested are not in journal {folder} "
-        f"any more: it was cut off, or restored from an older copy"
+        f"journal {folder} does not hold frame {newest.cursor.index - 1:,} as it was ingested: it "
+        "was cut off, or restored from an older copy, or a copy of it was used"
     )
     frames = (one for one in read_journal(folder, cursor) if isinstance(one, Frame))
     ends = {(one.cursor.index, one.cursor.hash): one for one in places}

@@ -126,6 +126,7 @@ class Publisher:
                     continue
                 except UnavailableError as error:
                     reason = sink_error = str(error)
+                    self._retry_at = time.monotonic() + RETRY_AFTER_S
                 except DamageError as error:
                     # About this artifact only: its damaged object in the sink was not replaced.
                     reason = str(error)

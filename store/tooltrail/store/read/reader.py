@@ -233,11 +233,12 @@ class Reader:
             UnavailableError: the sink is unreachable, or the spool cannot be read.
             PathEscapeError: the row of bytes that wait names a file outside of the spool.
             DamageError: the bytes are missing, cut or altered. A later read may raise this, too.
-                `MissingArtifactError` if they were not stored and are not in this spool either.
+                `MissingArtifactError` if they were not stored and are not in this spool either:
+                they may wait on another machine.
         """
         if stream.erasure is not None:
             raise NotFoundError(f"stream {stream.erasure.sentence}")
-        path, files = artifact_path(stream.digest), list[str]()
+        path, files = artifact_path(stream.digest), dict[str, str]()
         if stream.artifact_path is None:
             with self.database.read() as connection:
                 if stream.pending_reason is None:
@@ -249,9 +250,9 @@ class Reader:
             if (waiting := streams.open_waiting(self.spool / check_path(file), stream)) is not None:
                 return waiting
         raise MissingArtifactError(
-            f"stream {stream.role} is missing: it was not stored when its call ended"
-            f" ({stream.pending_reason}), and is not in the spool {self.spool}; if it was recorded"
-            " with another spool, repair that one",
+            f"stream {stream.role} is not in the artifact root yet ({stream.pending_reason}) and"
+            f" is not in the spool {self.spool}: it waits in the {' or the '.join(files.values())};"
+            " run `tooltrail repair` there",
             path=path,
         )
 

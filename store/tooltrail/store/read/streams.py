@@ -44,7 +44,8 @@ LEFT JOIN tombstones ON streams.receipt_offset IS NULL AND bodies.data IS NULL
 
 # The artifact may have been stored from the spool of another journal.
 _WAITING_FILES: Final = """
-SELECT spooled FROM pending_artifacts AS p WHERE digest = ?
+SELECT p.spooled, j.host, j.spool FROM pending_artifacts AS p
+JOIN journals AS j ON j.key = p.journal_key WHERE p.digest = ?
 AND NOT EXISTS (SELECT 1 FROM artifacts AS a WHERE a.digest = p.digest)"""
 _RECEIPT: Final = """
 SELECT surfaces.receipt FROM invocations
@@ -97,10 +98,13 @@ def part_of(data: bytes) -> Callable[[int, int], bytes]:
     return lambda start, stop: data[start:stop]
 
 
-def waiting_files(connection: Connection, digest: Digest) -> list[str]:
-    """The files that wait to be stored as an artifact, each relative to its spool."""
+def waiting_files(connection: Connection, digest: Digest) -> dict[str, str]:
+    """The files that wait to be stored as an artifact, each with the place of its spool.
+
+    A file is relative to its spool; the place is a host and a folder.
+    """
     rows = fetch(connection, Sql(_WAITING_FILES, (connection.sha(digest),)))
-    return [str(row[0]) for row in rows]
+    return {str(file): f"spool {spool} of host {host}" for file, host, spool in rows}
 
 
 def open_waiting(file: Path, stream: StreamView) -> BinaryIO | None:

@@ -21,6 +21,9 @@ _MAX_HOLES: Final = 1_000
 """Most holes of one journal that are reported."""
 
 _LEDGER: Final = "ledger_entries"
+_BEFORE_BRANCH: Final = """
+SELECT e.hash FROM ledger_entries e JOIN journals j ON j.key = e.journal_key
+WHERE e.n = ? AND (j.id = ? OR j.branch_of = ?)"""
 _UNKNOWN_JOURNALS: Final = """
 SELECT DISTINCT journal_key FROM ledger_entries
 WHERE journal_key NOT IN (SELECT key FROM journals) ORDER BY journal_key"""
@@ -57,23 +60,23 @@ class AppliedFact(NamedTuple):
 
 def read_journals(checking: Checking) -> list[Journal]:
     """The journals, including journals that have ledger entries but no row."""
-    gaps = dict[Any, int]()
-    for rows in checking.source.scan("rejected_facts", "key", 500, "n IS NULL"):
-        for row in rows:
-            journal = row["journal_key"]
-            gaps[journal] = gaps.get(journal, 0) + 1
-            subject = f"damaged place {gaps[journal]} of journal {journal}"
-            checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
-            checking.incomplete(subject, "rejected_facts", f"{subject}: {row['reason']}")
-    found = list[Journal]()
+    found, gaps = list[Journal](), dict[Any, int]()
     for rows in checking.source.scan("journals", "key", 500):
         for row in rows:
             try:
                 name = str(uuid_from(row["id"]))
             except ValueError:
                 name = repr(row["id"])
-            gap_count = gaps.get(row["key"], 0)
-            found.append(Journal(row["key"], f"journal {name}", row, gap_count))
+            found.append(Journal(row["key"], f"journal {name}", row, 0))
+    names = {one.key: one.name for one in found}
+    for rows in checking.source.scan("rejected_facts", "key", 500, "n IS NULL"):
+        for row in rows:
+            journal = row["journal_key"]
+            gaps[journal] = gaps.get(journal, 0) + 1
+            subject = f"damaged place {gaps[journal]} of {names.get(journal, f'journal {journal}')}"
+            checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
+            checking.incomplete(subject, "rejected_facts", f"{subject}: {row['reason']}")
+    found = [one._replace(gap_count=gaps.get(one.key, 0)) for one in found]
     for (key,) in checking.source.read(_LEDGER, _UNKNOWN_JOURNALS) or ():
         subject = f"journal {key}"
         message = f"{subject} is missing, but the ledger has entries of it"
@@ -92,6 +95,7 @@ class Ledger:
         self._next: int = 0
         self._count = 0
         self._lost: int = 0
+        self._gap_count = journal.gap_count
         self._holes: list[tuple[int, int]] = []
         # Possible hashes of the entry before; None if unknown.
         self._hashes: tuple[Any, ...] | None = (FIRST_HASH,)
@@ -160,11 +164,14 @@ class Ledger:
     def _follow(self, subject: str, n: int, data: bytes | None, stored: Any) -> bool:
         """Check that an entry continues the chain."""
         if n != self._next:
-            self._hashes = None
-            if len(self._holes) < _MAX_HOLES:
-                self._holes.append((self._next, n - 1))
-            if len(self._holes) > self._journal.gap_count:
-                self._lost += n - self._next
+            self._hashes = self._hashes_before_branch(n) if self._next == 0 else None
+            if self._hashes is not None:
+                self._gap_count -= 1  # the notice of the branch explains no missing entries
+            else:
+                if len(self._holes) < _MAX_HOLES:
+                    self._holes.append((self._next, n - 1))
+                if len(self._holes) > self._gap_count:
+                    self._lost += n - self._next
         self._next, self._count = n + 1, self._count + 1
         if data is None:
             self._hashes = (stored,) if isinstance(stored, bytes) else None
@@ -179,9 +186,21 @@ class Ledger:
         self._checking.damage(subject, _LEDGER, message, "hash")
         return False
 
+    def _hashes_before_branch(self, n: int) -> tuple[Any, ...] | None:
+        """The possible hashes before the first entry of a branch; None if it is no branch.
+
+        The entries before are those of the journal from which the branch departs, or of another
+        branch of that journal.
+        """
+        root = None if self._journal.row is None else self._journal.row["branch_of"]
+        if root is None:
+            return None
+        rows = self._checking.source.read(_LEDGER, _BEFORE_BRANCH, (n - 1, root, root))
+        return tuple(bytes(stored) for (stored,) in rows or ()) or None
+
     def _check_holes(self) -> None:
         checking, journal = self._checking, self._journal
-        is_explained = len(self._holes) <= journal.gap_count
+        is_explained = len(self._holes) <= self._gap_count
         for first, last in self._holes:
             entries = f"entry {first}" if first == last else f"entries {first} to {last}"
             subject = f"{entries} of {journal.name}"
@@ -193,7 +212,7 @@ class Ledger:
 
     def _check_head(self, row: Row) -> None:
         """Compare the end of the ledger with the row of the journal."""
-        checking, name, has_gaps = self._checking, self._journal.name, self._journal.gap_count > 0
+        checking, name, has_gaps = self._checking, self._journal.name, self._gap_count > 0
         if row["entry_count"] != self._count:
             message = f"{name} has {self._count:,} entries, not {row['entry_count']}"
             checking.damage(name, "journals", message, "entry_count")
