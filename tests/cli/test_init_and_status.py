@@ -40,10 +40,24 @@ def test_init_again_changes_nothing(cli: Cli) -> None:
         f"a store already exists in {cli.database}, artifacts in file://{cli.folder}/artifacts; "
         "nothing was changed\n"
     )
-    again = cli.ok("init", "--artifacts", str(cli.folder / "elsewhere"))
-    assert again.message == ended.message
+    assert cli.ok("init", "--artifacts", str(cli.folder / "artifacts")).message == ended.message
+    again = cli.run("init", "--artifacts", str(cli.folder / "elsewhere"))
+    assert again.code == 2
+    assert again.message.startswith(ended.message)
+    assert f"{cli.folder}/elsewhere is another root" in again.message
     assert Path(cli.database).read_bytes() == before
     assert not (cli.folder / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("root", ["s3:/bucket/x", "s3//bucket/x", "S3:/bucket", "file:/a/folder"])
+def test_init_takes_no_misspelt_url_for_a_folder(nowhere: Cli, root: str) -> None:
+    ended = nowhere.run("init", "--artifacts", root)
+    assert ended.code == 2
+    assert (
+        f"{root!r} is not a URL; write {root.partition(':')[0].partition('/')[0]}://…"
+        in ended.message
+    )
+    assert not nowhere.folder.exists()
 
 
 @pytest.mark.parametrize("spelling", ["{}", "sqlite:///{}"])

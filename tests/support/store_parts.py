@@ -32,9 +32,11 @@ class AwaySink:
         self._sink = sink
         self.is_away = False
         self.reason = "the sink is away"
+        self.refused_count = 0
 
     def put(self, path: str, source: Path) -> bool:
         if self.is_away:
+            self.refused_count += 1
             raise UnavailableError(self.reason)
         return self._sink.put(path, source)
 

@@ -23,8 +23,15 @@ from tooltrail.records.errors import InvalidRecordError
 MOST_PARTS = 10_000
 """Parts per upload, a limit of S3; objects above 80 GiB have larger parts."""
 
-DEFAULTS: dict[str, Any] = {"config_kwargs": {"connect_timeout": 10, "read_timeout": 30}}
-"""Options of s3fs, in seconds. botocore retries a request up to four times; s3fs retries too."""
+DEFAULTS: dict[str, Any] = {
+    "config_kwargs": {
+        "connect_timeout": 5,
+        "read_timeout": 20,
+        **({} if "AWS_MAX_ATTEMPTS" in os.environ else {"retries": {"total_max_attempts": 2}}),
+    }
+}
+"""Options of s3fs, in seconds. A command that reads may have to wait for a store that does not
+answer, so botocore makes two attempts in place of five; s3fs retries too."""
 
 RETRIES = 2
 """Attempts of s3fs per request, and per read of a body. Its default of 5 is too many together with

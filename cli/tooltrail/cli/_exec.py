@@ -161,7 +161,8 @@ def ingest_when_due(request: Request, spool: Path, position: Position, *, create
         return
     sys.stdout.flush()
     try:
-        # Written first, so that after a failure the next attempt comes 64 frames later.
+        # Write the hint first, so that after a failure the next attempt comes 64 frames later.
+        hint.touch(mode=0o600)
         hint.write_bytes(b"%d" % position.index)
         from tooltrail.store.opening import open_store  # noqa: PLC0415  slow, and rarely needed
 

@@ -117,9 +117,11 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
         yield f"the artifact root is unavailable: {reason}"
     if found["pending_count"]:
         waiting = counted(found["pending_count"], "artifact")
-        since = shown(found["pending"][0]["noticed_at"])
-        size = size_of(found["pending_bytes"])
-        yield f"{waiting} ({size}) waiting for the artifact root, the oldest since {since}"
+        oldest, size = found["pending"][0], size_of(found["pending_bytes"])
+        yield (
+            f"{waiting} ({size}) waiting for the artifact root; the oldest since "
+            f"{shown(oldest['noticed_at'])} in the spool {oldest['spool']} of host {oldest['host']}"
+        )
     yield from _rejections(found)
     for disk in ("database", "spool"):
         free = found[f"{disk}_free_bytes"]

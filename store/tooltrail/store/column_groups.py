@@ -2,15 +2,7 @@
 
 from typing import Final
 
-OPENING: Final = (
-    "name",
-    "parent_id",
-    "title",
-    "agent",
-    "environment",
-    "open_journal_key",
-    "entry",
-)
+OPENING: Final = ("name", "parent_id", "title", "agent", "environment", "open_journal_key", "entry")
 """Columns of a session that its `session.opened` fills."""
 
 CLOSING: Final = ("closed_at", "close_reason", "close_journal_key", "close_entry")

@@ -85,9 +85,8 @@ def _make_schema_and_mark(connection: Connection, root: str) -> UUID:
     if not connection.is_sqlite:
         place += f" in schema {connection.query('SELECT current_schema()')[0][0]}"
     store_id = find_own_mark(sink, place) or new_id()
-    for statement in statements_of(
-        HEAD_REVISION, "sqlite" if connection.is_sqlite else "postgresql"
-    ):
+    engine = "sqlite" if connection.is_sqlite else "postgresql"
+    for statement in statements_of(HEAD_REVISION, engine):
         connection.run(statement)
     connection.run(f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
     connection.execute(f"INSERT INTO {VERSION_TABLE} VALUES (?)", (HEAD_REVISION,))  # noqa: S608

@@ -48,12 +48,10 @@ def check_revision(connection: Connection) -> None:
     """Raise `SchemaMismatchError` unless the store is at head. See also `required_revision`."""
     found = required_revision(connection)
     if found != HEAD_REVISION:
-        raise SchemaMismatchError(
-            f"the store in {connection.target} is at revision {found}, this program needs"
-            f" {HEAD_REVISION}; run `tooltrail db upgrade`, or use the program that wrote it",
-            found=found,
-            expected=HEAD_REVISION,
-        )
+        needed = f"this program needs {HEAD_REVISION}"
+        way_out = "run `tooltrail db upgrade`, or use the program that wrote it"
+        message = f"the store in {connection.target} is at revision {found}, {needed}; {way_out}"
+        raise SchemaMismatchError(message, found=found, expected=HEAD_REVISION)
 
 
 def read_info(connection: Connection) -> StoreInfo:
@@ -69,10 +67,7 @@ def read_info(connection: Connection) -> StoreInfo:
     if not (isinstance(known, int) and isinstance(root, str)):
         raise DamageError("the row of the store is damaged", path="store_info")
     if known > FORMAT:
-        raise SchemaMismatchError(
-            f"the store in {connection.target} has format {known}, "
-            f"this program reads up to {FORMAT}; use the program that wrote it",
-            found=str(known),
-            expected=str(FORMAT),
-        )
+        needed = f"this program reads up to {FORMAT}; use the program that wrote it"
+        message = f"the store in {connection.target} has format {known}, {needed}"
+        raise SchemaMismatchError(message, found=str(known), expected=str(FORMAT))
     return StoreInfo(uuid_from(store_id), known, root, moment_of(created_at))

@@ -110,8 +110,5 @@ def store_revision(database: str | Path) -> str:
         StoreNotFoundError: there is no store.
         DamageError, UnavailableError: the database cannot be read.
     """
-    with (
-        closing(open_existing(parse_target(database))) as opened,
-        opened.read() as connection,
-    ):
+    with closing(open_existing(parse_target(database))) as opened, opened.read() as connection:
         return required_revision(connection)

@@ -6,6 +6,7 @@ of output that is being captured.
 
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -19,6 +20,7 @@ MARK_PREFIX: Final = "store-"
 """Prefix of the path of every mark, relative to its artifact root."""
 
 _DIGITS: Final = 12
+_MISSPELT: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?::/|(?<=\b(?:s3|gs|az))//)")
 
 
 def mark_path(store_id: UUID) -> str:
@@ -26,13 +28,13 @@ def mark_path(store_id: UUID) -> str:
     return f"{MARK_PREFIX}{store_id}"
 
 
-def is_mark(path: str) -> bool:
-    """Whether an object is the mark of a store."""
-    return path.startswith(MARK_PREFIX)
-
-
 def named_root(artifacts: str | Path) -> str:
-    """The artifact root that the caller named; a relative path is made absolute."""
+    """The artifact root that the caller named; a relative path is made absolute.
+
+    Raises `InvalidRecordError` for a misspelt URL, which would be a folder such as `s3:`.
+    """
+    if "://" not in str(artifacts) and (found := _MISSPELT.match(str(artifacts))) is not None:
+        raise InvalidRecordError(f"{str(artifacts)!r} is not a URL; write {found[1]}://…")
     return str(artifacts) if "://" in str(artifacts) else str(absolute_path(artifacts))
 
 
@@ -47,9 +49,8 @@ def remembered_root(target: Target, artifacts: str | Path | None) -> str:
     file = target.path if isinstance(target, SqliteTarget) else None
     if artifacts is None:
         if file is None:
-            raise InvalidRecordError(
-                "a PostgreSQL store needs an artifact root: name one (--artifacts)"
-            )
+            message = "a PostgreSQL store needs an artifact root: name one (--artifacts)"
+            raise InvalidRecordError(message)
         return f"{storable(file.name)}-artifacts"
     root = named_root(artifacts)
     if storable(root) != root:
@@ -97,8 +98,7 @@ def default_spool(target: Target) -> Path:
     try:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     except RuntimeError as error:
-        raise InvalidRecordError(
-            "there is no home folder for the spool; name one (--spool)"
-        ) from error
+        message = "there is no home folder for the spool; name one (--spool)"
+        raise InvalidRecordError(message) from error
     name = hashlib.sha256(str(target).encode()).hexdigest()[:_DIGITS]
     return Path(state) / "tooltrail" / f"spool-{name}"

@@ -17,12 +17,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
-from tooltrail.records.errors import (
-    DamageError,
-    StoreExistsError,
-    TooltrailError,
-    UnavailableError,
-)
+from tooltrail.records.errors import DamageError, StoreExistsError, TooltrailError, UnavailableError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
@@ -161,7 +156,14 @@ class Store:
         from tooltrail.store.read.reader import Reader  # noqa: PLC0415  recorders do not read
 
         _ = self.info
-        self.lag = self._catch_up()
+        self.lag = None
+        try:
+            with self.database.read() as connection:
+                behind = what_is_behind(connection, self.spool)
+            if behind is not None:
+                self._ingest(thoroughly=behind == "dead program")
+        except (UnavailableError, DamageError) as error:
+            self.lag = error
         return Reader(self.database, lambda: self.archive, self.spool)
 
     lag: TooltrailError | None = None
@@ -206,42 +208,28 @@ class Store:
 
     @_made_once
     def _background(self) -> "BackgroundIngester":
-        from tooltrail.store.ingest.background import (  # noqa: PLC0415  see `families`
-            BackgroundIngester,
-        )
+        from tooltrail.store.ingest import background  # noqa: PLC0415  see `families`
 
-        return BackgroundIngester(lambda: self._ingester)
+        return background.BackgroundIngester(lambda: self._ingester)
 
     @_made_once
     def _ingester(self) -> "Ingester":
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
-        from tooltrail.store.search.filling import (  # noqa: PLC0415  see `families`
-            LEAST_ENTRIES,
-            fill_index,
-        )
+        from tooltrail.store.search import filling  # noqa: PLC0415  see `families`
 
+        least = filling.LEAST_ENTRIES
         return Ingester(
             self.database,
             self.archive,
             self.spool,
             self.families,
             lambda: self.archive,
-            follow=lambda: fill_index(self.database, lambda: self.archive, least=LEAST_ENTRIES),
+            follow=lambda: filling.fill_index(self.database, lambda: self.archive, least=least),
         )
 
     def _ingest(self, *, thoroughly: bool) -> "Ingested":
         with self.ingesting() as on_progress:
             return self._ingester.ingest(thoroughly=thoroughly, on_progress=on_progress)
-
-    def _catch_up(self) -> TooltrailError | None:
-        try:
-            with self.database.read() as connection:
-                behind = what_is_behind(connection, self.spool)
-            if behind is not None:
-                self._ingest(thoroughly=behind == "dead program")
-        except (UnavailableError, DamageError) as error:
-            return error
-        return None
 
     def _create_if_missing(self) -> None:
         target = self.database.target

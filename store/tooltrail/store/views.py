@@ -7,6 +7,7 @@ an empty text, 0, the year 1970 or an id of zeros.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from signal import Signals
@@ -113,19 +114,14 @@ class InvocationView:
             case "error":
                 return f"error: {self.error_kind}"
             case "signal":
-                return signal_name(self.signal or 0)
+                number = self.signal or 0
+                with suppress(ValueError):
+                    return Signals(number).name
+                return f"signal {number}"
             case "exit":
                 return f"exit {self.exit_status}"
             case kind:
                 return kind
-
-
-def signal_name(number: int) -> str:
-    """The name of a signal: `SIGSEGV`; `signal 99` if this system has no name for it."""
-    try:
-        return Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
     [
         ("XX001", DamageError, "is damaged: injected"),
         ("42P01", DamageError, "is damaged: injected"),
-        ("42501", AccessRefusedError, "access is denied"),
+        ("42501", AccessRefusedError, "injected"),
         ("28P01", AccessRefusedError, "injected"),
         ("3D000", AccessRefusedError, "injected"),
         ("25006", UnavailableError, "it is read-only"),

@@ -8,6 +8,7 @@ from tests.support.processes import run_python
 from tooltrail.records import InvalidRecordError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import PostgresTarget, SqliteTarget, parse_target
+from tooltrail.store.roots import default_spool
 
 SECRET = "a-very-secret-word"
 
@@ -60,6 +61,38 @@ def test_what_is_printed_of_a_server_says_where_it_is_and_nothing_else(url: str)
     target = parse_target(url)
     assert str(target) == "postgresql://host:5432/db"
     assert SECRET not in repr(target)
+
+
+@pytest.mark.parametrize(
+    ("shown", "spellings"),
+    [
+        (
+            "postgresql://host:5432/team",
+            [
+                "host/team",
+                "host:5432/team",
+                "/team?host=host",
+                "/team?port=5432&host=host",
+                "host?dbname=team",
+                "a@host:/team?connect_timeout=3",
+                "other:1/team?host=host&port=5432",
+            ],
+        ),
+        ("postgresql://host:5433/team", ["host:5433/team", "host/team?port=5433"]),
+        ("postgresql:///team", ["/team", "a@/team", "?dbname=team", ":5432/team"]),
+        (
+            "postgresql:///team?host=%2Frun%2Fpg",
+            ["/team?host=/run/pg", "%2Frun%2Fpg/team", "/team?port=5432&host=%2Frun%2Fpg"],
+        ),
+        ("postgresql://:5433/team?host=%2Frun%2Fpg", ["/team?host=/run/pg&port=5433"]),
+        ("postgresql://[::1]:5432/team", ["[::1]/team", "[::1]:5432/team"]),
+        ("postgresql://a:1,b:2/team", ["a:1,b:2/team"]),
+    ],
+)
+def test_all_spellings_of_a_server_are_one(shown: str, spellings: list[str]) -> None:
+    targets = [parse_target(f"postgresql://{one}") for one in spellings]
+    assert {str(one) for one in targets} == {shown}
+    assert len({default_spool(one) for one in targets}) == 1
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,19 @@ def test_while_the_sink_is_away_a_stream_waits_in_the_spool(parts: StoreParts) -
     assert_nothing_dangles(parts)
 
 
+def test_a_reader_asks_a_sink_that_is_away_only_once(parts: StoreParts) -> None:
+    session, one, two = next_id(), next_id(), next_id()
+    parts.sink.is_away = True
+    parts.append(
+        started(session, one),
+        ended_spooled(parts, session, one, LONG),
+        started(session, two),
+        ended_spooled(parts, session, two, LONG + b"more"),
+    )
+    assert parts.ingester().ingest().pending_count == 2
+    assert parts.sink.refused_count == 1
+
+
 @pytest.mark.both_engines
 def test_what_waits_is_published_when_the_sink_is_back(parts: StoreParts) -> None:
     session, one, two = next_id(), next_id(), next_id()

@@ -1,17 +1,19 @@
 """What is incomplete and says so is no damage; a store of several journals is compared, too."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.support.call_facts import ended, started
+from tests.support.call_facts import ended, next_id, started
 from tests.support.every_fact import AT, LONG, OPENED
 from tests.support.store_parts import StoreParts, ended_spooled, store_parts
 
 from tooltrail.artifacts import ArtifactArchive
-from tooltrail.journal import Cursor, Entry, Frame, read_journal
+from tooltrail.journal import Cursor, Entry, Frame, JournalLog, read_journal
+from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.facts import SessionClosed, SessionOpened
 from tooltrail.store.verify import Totals, bodies
 
@@ -102,8 +104,9 @@ def lose(store: StoreParts, call: UUID) -> None:
     store.run("DELETE FROM surfaces WHERE invocation_key = ?", [key])
     store.run("DELETE FROM invocations WHERE key = ?", [key])
     store.run("UPDATE invocations SET seq = seq - 1 WHERE seq > ?", [seq])
-    store.run("DELETE FROM ledger_entries WHERE n = ?", [n])
-    store.run("UPDATE journals SET entry_count = entry_count - 1")
+    newest = "(SELECT max(key) FROM journals)"
+    store.run(f"DELETE FROM ledger_entries WHERE n = ? AND journal_key = {newest}", [n])
+    store.run(f"UPDATE journals SET entry_count = entry_count - 1 WHERE key = {newest}")
 
 
 @pytest.mark.both_engines
@@ -125,6 +128,27 @@ def test_a_hole_is_damage_unless_a_damaged_place_explains_it(
     found = [one for one in empty.verify() if one.table == "ledger_entries"]
     assert [one.kind for one in found] == ["incomplete" if is_kept else "damage"]
     assert "entry 1 of" in found[0].subject
+
+
+@pytest.mark.both_engines
+def test_a_branch_continues_the_entries_of_its_journal(empty: StoreParts) -> None:
+    folder, copied = empty.spool / JOURNAL_FOLDER, empty.spool.with_name("copy")
+    empty.ingest(opened(), started(OPENED, FIRST))
+    shutil.copytree(folder, copied)
+    empty.ingest(ended(OPENED, FIRST, b"from here\n"))
+    shutil.rmtree(folder)
+    shutil.copytree(copied, folder)
+    empty.log = JournalLog(folder)
+    calls = [next_id() for _ in range(3)]
+    empty.ingest(*[started(OPENED, one, arguments=b"%d" % one.int) for one in calls])
+    (notice,) = [one for one in empty.verify() if "has not ended" not in one.message]
+    assert (notice.table, notice.kind) == ("rejected_facts", "incomplete")
+    assert "does not hold frame 2 as it was ingested" in notice.message
+    branch = "(SELECT max(key) FROM journals)"
+    empty.run(f"UPDATE ledger_entries SET hash = ? WHERE n = 2 AND journal_key = {branch}", [b"?"])
+    assert "entry 2 of" in empty.damage()[0].subject
+    lose(empty, calls[1])
+    assert any("entry 3 of" in one.subject for one in empty.damage())
 
 
 def fill_behind_a_hole(store: StoreParts, way: str) -> None:

@@ -14,14 +14,17 @@ def command(location: Location) -> None:
 
     Without options, the store is an SQLite file in the data folder of the user, with the artifacts
     in a folder beside the file. For a team, pass --db postgresql://… and --artifacts URL. An
-    existing store is not changed. `exec` and `session open` do not need `init`: they start a store.
+    existing store is not changed; if --artifacts names another root than its own, the exit code is
+    2. `exec` and `session open` do not need `init`: they start a store.
     """
     if (location.artifacts or "").startswith("memory:"):
         raise click.UsageError(
             "artifacts in memory are lost when this command ends; name a folder or a URL"
         )
+    from tooltrail.artifacts import defer_sink
     from tooltrail.records import StoreExistsError
     from tooltrail.store import create_store
+    from tooltrail.store.roots import named_root
 
     try:
         with create_store(
@@ -30,11 +33,17 @@ def command(location: Location) -> None:
             say(
                 f"created a store in {store.database.target}, artifacts in {store.archive.sink.url}"
             )
+            return
     except StoreExistsError:
-        # The existing store is opened with its own artifact root, since nothing was moved.
-        with location._replace(artifacts=None).open() as store:
-            root = store.archive.sink.url
-            say(
-                f"a store already exists in {store.database.target}, artifacts in {root}; "
-                "nothing was changed"
-            )
+        pass
+    # The existing store is opened with its own artifact root, since nothing was moved.
+    with location._replace(artifacts=None).open() as store:
+        root, named = store.archive.sink.url, location.artifacts
+        say(
+            f"a store already exists in {store.database.target}, artifacts in {root}; "
+            "nothing was changed"
+        )
+    if named is not None and defer_sink(named_root(named)).url != root:
+        raise click.UsageError(
+            f"{named} is another root: `tooltrail artifact relocate` moves there"
+        )

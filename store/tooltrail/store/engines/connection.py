@@ -4,8 +4,7 @@ Statements are plain SQL with `?` for each value. They go to the driver directly
 and imports are several times as fast as with a layer between.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
@@ -14,6 +13,7 @@ from uuid import UUID
 from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.plain_text import storable
 from tooltrail.store.engines.failures import translated_errors
+from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget, Target
 from tooltrail.store.engines.values import microseconds_of
 
@@ -24,23 +24,6 @@ Values: TypeAlias = tuple[Any, ...]
 
 _AT_ONCE: Final = 500
 """Values in one query; older versions of SQLite accept 999."""
-
-
-class DriverCursor(Protocol):
-    """The common interface of cursors of sqlite3 and psycopg."""
-
-    rowcount: int
-    description: Any
-
-    def execute(self, sql: str, values: Sequence[object] = ...) -> object: ...
-
-    def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> object: ...
-
-    def fetchall(self) -> list[Values]: ...
-
-    def copy(self, sql: str) -> AbstractContextManager[Any]: ...
-
-    def close(self) -> None: ...
 
 
 class DriverConnection(Protocol):
@@ -65,8 +48,7 @@ class Connection:
         self.target = target
         self.is_sqlite = isinstance(target, SqliteTarget)
         self.driver = driver
-        self._cursor = cast("DriverCursor", driver.cursor())
-        self._statements: dict[tuple[str, ...], tuple[str, Callable[[Row], Sequence[object]]]] = {}
+        self._cursor: sqlite3.Cursor = driver.cursor()  # that of psycopg has the same methods
 
     def uuid(self, value: UUID | None) -> object:
         """An id in the type that the driver expects."""
@@ -94,8 +76,7 @@ class Connection:
 
     def query_one(self, sql: str, values: Sequence[object] = ()) -> Values | None:
         """The first row of a query; None if there is none."""
-        rows = self.query(sql, values)
-        return rows[0] if rows else None
+        return next(iter(self.query(sql, values)), None)
 
     def query_each(self, sql: str, values: Sequence[object]) -> list[Values]:
         """All rows of a query in which `(?)` is a list of any number of values."""
@@ -123,16 +104,16 @@ class Connection:
                 self._cursor.executemany(self._marked(sql), rows)
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Insert new rows, all with the same columns."""
+        """Insert new rows, all with the same two or more columns."""
         if not rows:
             return
         if self.is_sqlite:
             self._execute_many(table, rows)
             return
-        columns = ", ".join(f'"{name}"' for name in rows[0])
+        columns, cursor = ", ".join(f'"{name}"' for name in rows[0]), cast("Any", self._cursor)
         with (
             translated_errors(self.target),
-            self._cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy,
+            cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy,
         ):
             for row in rows:
                 copy.write_row(tuple(row.values()))
@@ -164,23 +145,11 @@ class Connection:
         return sql if self.is_sqlite else sql.replace("%", "%%").replace("?", "%s")
 
     def _execute_many(self, table: str, rows: Sequence[Row], behind: str = "") -> None:
-        names = (behind, table, *rows[0])
-        found = self._statements.get(names)
-        if found is None:
-            columns = ", ".join(f'"{name}"' for name in rows[0])
-            marks = ", ".join("?" * len(rows[0]))
-            sql = f"INSERT INTO {table} ({columns}) VALUES ({marks}){behind}"  # noqa: S608  ours
-            found = self._statements[names] = (self._marked(sql), _values_of(tuple(rows[0])))
-        sql, values_of = found
+        columns = ", ".join(f'"{name}"' for name in rows[0])
+        marks = ", ".join("?" * len(rows[0]))
+        sql = f"INSERT INTO {table} ({columns}) VALUES ({marks}){behind}"  # noqa: S608  ours
         with translated_errors(self.target):
-            self._cursor.executemany(sql, map(values_of, rows))
-
-
-def _values_of(names: tuple[str, ...]) -> Callable[[Row], Sequence[object]]:
-    if len(names) == 1:
-        (name,) = names
-        return lambda row: (row[name],)
-    return cast("Callable[[Row], Sequence[object]]", itemgetter(*names))
+            self._cursor.executemany(self._marked(sql), map(itemgetter(*rows[0]), rows))
 
 
 def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:

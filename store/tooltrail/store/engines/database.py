@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,11 +47,9 @@ class Database:
         """Whether the database is on a server."""
         return not isinstance(self.target, SqliteTarget)
 
-    @contextmanager
-    def write(self) -> Generator[Connection]:
+    def write(self) -> AbstractContextManager[Connection]:
         """One transaction. It is committed at the end of the block, or rolled back on an error."""
-        with self._transaction(_WRITE, "COMMIT") as connection:
-            yield connection
+        return self._transaction(_WRITE, "COMMIT")
 
     @contextmanager
     def read(self) -> Generator[Connection]:
@@ -59,11 +57,9 @@ class Database:
         with damage_if_unreadable(self.target), self.snapshot() as connection:
             yield connection
 
-    @contextmanager
-    def snapshot(self) -> Generator[Connection]:
+    def snapshot(self) -> AbstractContextManager[Connection]:
         """Like `read`, for a block that does more than read; see `damage_if_unreadable`."""
-        with self._transaction(_READ, "ROLLBACK") as connection:
-            yield connection
+        return self._transaction(_READ, "ROLLBACK")
 
     @contextmanager
     def autocommit(self) -> Generator[Connection]:
@@ -148,28 +144,23 @@ class Database:
 
 def ensure_wal(database: Database) -> None:
     """Put an SQLite file into WAL mode, which lasts. Does nothing for a server."""
-    if not database.is_server:
-        deadline = time.monotonic() + sqlite.BUSY_TIMEOUT_S
-        with database.autocommit() as connection:
-            while not _turned_to_wal(connection, must=time.monotonic() >= deadline):
+    if database.is_server:
+        return
+    deadline = time.monotonic() + sqlite.BUSY_TIMEOUT_S
+    with database.autocommit() as connection:
+        while True:
+            try:
+                if connection.query_one("PRAGMA journal_mode") != ("wal",):
+                    # Only has an effect on an empty file.
+                    connection.query(f"PRAGMA page_size = {sqlite.PAGE_BYTES}")
+                    connection.query("PRAGMA journal_mode = WAL")
+            except UnavailableError as error:
+                # SQLite waits for a lock in transactions, and not for this one.
+                if time.monotonic() >= deadline or not is_locked(error):
+                    raise
                 time.sleep(_PAUSE_S)
-
-
-def _turned_to_wal(connection: Connection, *, must: bool) -> bool:
-    """False if another connection locks the file; with `must`, that raises the error.
-
-    SQLite waits for a lock in transactions, and not for this one.
-    """
-    try:
-        if connection.query_one("PRAGMA journal_mode") != ("wal",):
-            # Only has an effect on an empty file.
-            connection.query(f"PRAGMA page_size = {sqlite.PAGE_BYTES}")
-            connection.query("PRAGMA journal_mode = WAL")
-    except UnavailableError as error:
-        if must or not is_locked(error):
-            raise
-        return False
-    return True
+            else:
+                return
 
 
 def _close(driver: DriverConnection) -> None:

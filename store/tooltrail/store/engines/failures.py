@@ -87,9 +87,8 @@ def translated_errors(target: Target) -> Generator[None]:
     except _driver_errors(target) as error:
         raise _translated(error, target) from error
     except UnicodeDecodeError as error:
-        raise DamageError(
-            f"database {target} holds text that is not UTF-8", path=str(target)
-        ) from error
+        message = f"database {target} holds text that is not UTF-8"
+        raise DamageError(message, path=str(target)) from error
     except UnicodeEncodeError as error:
         raise InvalidRecordError("a database takes no text that is not UTF-8") from error
     except TypeError as error:
@@ -117,9 +116,8 @@ def damage_if_unreadable(target: Target) -> Generator[None]:
         raise
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         # The message of the driver would quote the value.
-        raise DamageError(
-            f"database {target} is damaged: a row holds what was never stored", path=str(target)
-        ) from error
+        message = f"database {target} is damaged: a row holds what was never stored"
+        raise DamageError(message, path=str(target)) from error
 
 
 def _driver_errors(target: Target) -> tuple[type[Exception], ...]:
@@ -131,16 +129,22 @@ def _driver_errors(target: Target) -> tuple[type[Exception], ...]:
 
 
 def _translated(error: Exception, target: Target) -> TooltrailError:
-    code, sentence = _code_of(error), _sentence_of(error)
+    # The details of the driver, which quote stored values, are left out.
+    sentence = str(error).strip().split("\n")[0].partition(" with text ")[0]
+    code = _code_of(error)
     if code in _DAMAGED:
         damage = f"database {target} is damaged: {sentence}; `tooltrail db check` names the tables"
         if code == sqlite3.SQLITE_NOTADB:
             damage = f"{target} is not an SQLite database, or its beginning is damaged"
         return DamageError(damage, path=str(target))
-    if code in _FULL or (code in _UNAVAILABLE and _has_no_room(target)):
+    is_full = code in _FULL
+    if isinstance(target, SqliteTarget) and code in _UNAVAILABLE:
+        # SQLite reports a full disk as various errors, since side files need room, too.
+        is_full = is_full or is_below(target.path.parent, SIDE_FILES_BYTES)
+    if is_full:
         return DiskFullError(f"database {target}: the disk is full")
     if code == _NO_RIGHT:
-        return AccessRefusedError(f"database {target}: access is denied")
+        return AccessRefusedError(f"database {target}: {sentence}")  # it names the table
     if code in _UNAVAILABLE:
         return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
     if isinstance(code, str):
@@ -158,16 +162,6 @@ def _of_server(code: str, sentence: str, words: str, target: Target) -> Tooltrai
     if not code or code[:2] in ("08", "53", "57", "58"):
         return UnavailableError(f"database {target}: {sentence}")
     return InvalidRecordError(f"database {target} refused the record: {sentence}")
-
-
-def _has_no_room(target: Target) -> bool:
-    """Whether the disk is full. SQLite reports various errors, since side files need room, too."""
-    return isinstance(target, SqliteTarget) and is_below(target.path.parent, SIDE_FILES_BYTES)
-
-
-def _sentence_of(error: Exception) -> str:
-    """The message of the driver without the details, which quote stored values."""
-    return str(error).strip().split("\n")[0].partition(" with text ")[0]
 
 
 def _code_of(error: Exception) -> int | str:

@@ -54,9 +54,8 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
         import psycopg  # noqa: PLC0415  slow, and comes with the extra `postgres`
         from psycopg.conninfo import make_conninfo  # noqa: PLC0415
     except ImportError as error:
-        raise UnavailableError(
-            "PostgreSQL needs psycopg, which is not installed: pip install 'tooltrail[postgres]'"
-        ) from error
+        message = "PostgreSQL needs psycopg, which is not installed"
+        raise UnavailableError(f"{message}: pip install 'tooltrail[postgres]'") from error
     named = parse_qs(urlsplit(target.url).query)
     settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
     options = " ".join([_OPTIONS, *named.get("options", ())])

@@ -27,12 +27,15 @@ def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
     Commits survive the end of the program; `make_durable` makes them survive a power cut.
     With `is_migration`, tables are rebuilt, which must not delete child rows.
     """
+    # Not rwc: opening a missing store must not create an empty file. `immutable` is for a folder in
+    # which SQLite cannot create the shared memory file that WAL mode needs. No other process can
+    # write there either, and the main file is complete.
+    has_wal, folder = path.with_name(f"{path.name}-wal").exists(), path.parent
+    has_room = os.access(folder, os.W_OK) and not is_below(folder, SIDE_FILES_BYTES)
+    mode = "rw" if has_wal or has_room else "ro&immutable=1"
+    uri = f"file:{quote(os.fsencode(path))}?mode={mode}"
     connection = sqlite3.connect(
-        _uri(path),
-        uri=True,
-        timeout=BUSY_TIMEOUT_S,
-        isolation_level=None,
-        check_same_thread=False,
+        uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
     )
     if not is_migration:
         # Otherwise INSERT OR REPLACE would delete rows without firing the append-only triggers.
@@ -40,16 +43,6 @@ def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
     return connection
-
-
-def _uri(path: Path) -> str:
-    # Not rwc: opening a missing store must not create an empty file. `immutable` is for a folder in
-    # which SQLite cannot create the shared memory file that WAL mode needs. No other process can
-    # write there either, and the main file is complete.
-    has_wal, folder = path.with_name(f"{path.name}-wal").exists(), path.parent
-    has_room = os.access(folder, os.W_OK) and not is_below(folder, SIDE_FILES_BYTES)
-    mode = "rw" if has_wal or has_room else "ro&immutable=1"
-    return f"file:{quote(os.fsencode(path))}?mode={mode}"
 
 
 def free_bytes(folder: Path) -> int | None:

@@ -36,26 +36,42 @@ class PostgresTarget(Frozen):
     url: str
 
     def __str__(self) -> str:
-        """The server and the database, without user and credentials."""
+        """The server and the database, without user and credentials: one text for all spellings.
+
+        The name of the spool is derived from it.
+        """
         parts = urlsplit(self.url)
-        hosts = parts.netloc.rpartition("@")[2]
-        if hosts and not re.search(r":\d+$", hosts) and "," not in hosts:
-            hosts = f"{hosts}:{_PORT}"
-        where = [(name, value) for name, value in parse_qsl(parts.query) if name in _WHERE]
-        query = f"?{urlencode(where, quote_via=quote)}" if where else ""
-        return f"postgresql://{hosts}{parts.path}{query}"
+        hosts, path = parts.netloc.rpartition("@")[2], parts.path
+        where = {name: value for name, value in parse_qsl(parts.query) if name in _WHERE}
+        if "dbname" in where:  # a member of the query replaces what stands before it
+            path = f"/{quote(where.pop('dbname'))}"
+        one = _ONE_HOST.fullmatch(hosts)
+        if one and "," not in where.get("host", "") + where.get("port", ""):
+            host = where.pop("host", unquote(one["host"]))
+            port = where.pop("port", one["port"] or _PORT)
+            if "/" in host:  # the folder of a socket
+                where["host"], host = host, ""
+            hosts = f"{host}:{port}" if host or port != _PORT else ""
+        query = f"?{urlencode(sorted(where.items()), quote_via=quote)}" if where else ""
+        return f"postgresql://{hosts}{path}{query}"
 
     __repr__ = __str__
 
 
 Target = SqliteTarget | PostgresTarget
 
-_PORT: Final = 5432
+_PORT: Final = "5432"
+_ONE_HOST: Final = re.compile(r"(?P<host>\[.*\]|[^:,]*)(:(?P<port>[0-9]*))?")
 _WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 """Members of the query of a URL that select the database."""
 
 _BROKEN_URL: Final = re.compile(r"postgres(ql)?(\+\w*)?:", re.IGNORECASE)
 """The beginning of a URL without `//`, such as `postgresql:/user:password@host`."""
+
+_UNREADABLE: Final = (
+    "the database URL cannot be read; write postgresql://USER:PASSWORD@HOST:PORT/NAME, with %40 for"
+    " an @ and %2F for a / in the password"
+)
 
 
 def parse_target(database: str | Path) -> Target:
@@ -72,7 +88,7 @@ def parse_target(database: str | Path) -> Target:
     if isinstance(database, Path) or "://" not in database:
         if _BROKEN_URL.match(str(database)):
             # Not treated as a file name, which would be printed: it may contain a password.
-            raise InvalidRecordError("the database URL cannot be read")
+            raise InvalidRecordError(_UNREADABLE)
         return _file_target(database)
     scheme, _, rest = database.partition("://")
     backend = scheme.partition("+")[0].lower()
@@ -130,5 +146,5 @@ def _server_target(rest: str) -> PostgresTarget:
             _ = parts.port
     except ValueError:
         # No cause: it may quote a part of a password that was parsed as a port.
-        raise InvalidRecordError("the database URL cannot be read") from None
+        raise InvalidRecordError(_UNREADABLE) from None
     return PostgresTarget(url)

@@ -22,9 +22,7 @@ _FORK_GATE: Final = threading.RLock()
 """Held while a thread is inside a database driver: a fork must not interrupt the driver."""
 
 os.register_at_fork(
-    before=_FORK_GATE.acquire,
-    after_in_parent=_FORK_GATE.release,
-    after_in_child=_FORK_GATE.release,
+    before=_FORK_GATE.acquire, after_in_parent=_FORK_GATE.release, after_in_child=_FORK_GATE.release
 )
 
 
@@ -57,10 +55,9 @@ class BackgroundIngester:
         with self._state:
             self._is_noticed = True
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(
-                    target=self._run, name="tooltrail-ingest", daemon=True
-                )
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="tooltrail-ingest", daemon=True)
+                self._thread = thread
+                thread.start()
             self._state.notify_all()
 
     def wait(self, positions: Sequence[Position]) -> None:

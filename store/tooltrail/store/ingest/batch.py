@@ -56,7 +56,7 @@ _NOT_COMPARED: Final = frozenset(
 So a newer importer can import the same source again after an older one. If both facts have a
 receipt that the model saw, the two receipts are compared."""
 
-_IDENTITY: Final = frozenset({"kind", "id", "session"})
+IDENTITY: Final = frozenset({"kind", "id", "session"})
 
 _INSERTED_ONCE: Final = frozenset({"open_answers", "rejected_facts"})
 """Tables that may have a row already."""
@@ -67,11 +67,10 @@ def _assigned(columns: Iterable[str]) -> str:
 
 
 _END_CALL: Final = f"UPDATE invocations SET {_assigned(ENDING)} WHERE key = ?"
+_END_ANSWER: Final = "DELETE FROM open_answers WHERE message_id = ?"
 _END_SURFACES: Final = (
     f"UPDATE surfaces SET {_assigned(OUTCOME)}, is_exact = is_exact AND ? WHERE invocation_key = ?"
 )
-
-
 _ADD_RECEIPT: Final = (
     f"UPDATE surfaces SET {_assigned(LATER_RECEIPT)}, cut_size = (SELECT i.output_size - ?"
     " FROM invocations AS i WHERE i.key = surfaces.invocation_key AND i.output_size > ?)"
@@ -205,17 +204,15 @@ class _Batch:
                 self._apply_message(fact, entry, item.bodies)
 
     def _apply_opened(self, fact: SessionOpened, entry: Entry, bodies: rows.Bodies) -> None:
-        session = self._known.sessions.get(fact.session)
-        if session is not None and session.opening is not None:
-            self._refuse_other("session", fact.session, session.opening, entry)
-            # Calls of the same program name this environment, too.
-            self._keep(bodies, fact.environment, is_needed=False)
-            return
-        opening = rows.opening_columns(self._connection, fact, entry)
-        session = self._session_of(fact.session, fact.at)
-        session.opening = entry
+        stored = self._known.sessions.get(fact.session)
+        if stored is not None and stored.opening is not None:
+            self._refuse_other("session", fact.session, stored.opening, entry)
+        else:
+            opening = rows.opening_columns(self._connection, fact, entry)
+            self._session_of(fact.session, fact.at).opening = entry
+            self._change_session(fact.session, opening)
+        # Also of a repeated opening: calls of the same program name this environment, too.
         self._keep(bodies, fact.environment, is_needed=False)
-        self._change_session(fact.session, opening)
 
     def _apply_closed(self, fact: SessionClosed, entry: Entry) -> None:
         closing = rows.closing_columns(self._connection, fact, entry)
@@ -234,11 +231,12 @@ class _Batch:
         self._keep(bodies, *body_digests(fact))
         session = self._session_of(fact.session, fact.at)
         self._known.messages[fact.id] = entry
-        owner: Row = {"key": next(self._known.new_keys["messages"]), "session_key": session.key}
+        key, message_id = next(self._known.new_keys["messages"]), self._connection.uuid(fact.id)
         self._rows["messages"].append(
             {
-                **owner,
-                "id": self._connection.uuid(fact.id),
+                "key": key,
+                "session_key": session.key,
+                "id": message_id,
                 "seq": take_seq(self._connection, session),
                 **made.columns,
                 "created_at": created_at,
@@ -248,15 +246,13 @@ class _Batch:
         )
         self._rows["tools"] += made.tools
         for table, children in made.children.items():
-            above = {"message_key": owner["key"]}
+            above = {"message_key": key}
             if table != "tool_offers":
                 above["session_key"] = session.key
             self._rows[table] += [{**above, **child} for child in children]
         if fact.id in self._known.open_answers:
             self._known.open_answers.discard(fact.id)
-            self._changes["DELETE FROM open_answers WHERE message_id = ?"].append(
-                (self._connection.uuid(fact.id),)
-            )
+            self._changes[_END_ANSWER].append((message_id,))
 
     def _apply_answer(self, fact: AnswerStarted, entry: Entry) -> None:
         if fact.id not in self._known.messages:
@@ -284,9 +280,8 @@ class _Batch:
         if not is_exact:
             self._keep(bodies, fact.arguments)
         key = next(self._known.new_keys["invocations"])
-        self._known.calls[fact.id] = Call(
-            key, fact.session, fact.family, fact.policy, start=entry, end=None
-        )
+        call = Call(key, fact.session, fact.family, fact.policy, start=entry, end=None)
+        self._known.calls[fact.id] = call
         place = {"seq": take_seq(self._connection, session), "is_late": session.is_closed}
         invocation = {"key": key, "session_key": session.key, **row, **place, **rows.NO_END}
         surfaces = {
@@ -387,9 +382,8 @@ class _Batch:
     def _fact_at(self, entry: Entry) -> bytes:
         if entry.journal_key == self._journal_key and entry.n in self._facts:
             return self._facts[entry.n]
-        found = self._connection.query(
-            "SELECT fact FROM ledger_entries WHERE journal_key = ? AND n = ?", tuple(entry)
-        )
+        sql = "SELECT fact FROM ledger_entries WHERE journal_key = ? AND n = ?"
+        found = self._connection.query(sql, entry)
         try:
             return unpack_fact(found[0][0]) if found else b"{}"
         except DamageError as error:
@@ -406,7 +400,7 @@ def differing_members(before_json: bytes, now_json: bytes) -> list[str]:
     before, now = (cast("dict[str, Any]", decode(one)) for one in (before_json, now_json))
     if "source" in now:
         # An importer finds what a hook or an older importer recorded, in other words.
-        return sorted(name for name in _IDENTITY if before.get(name) != now.get(name))
+        return sorted(name for name in IDENTITY if before.get(name) != now.get(name))
     # A program that opens a session by name alone gives fewer members than the first opener.
     names = now.keys() if now["kind"] == "session.opened" else before.keys() | now.keys()
     differing = [name for name in names - _NOT_COMPARED if before.get(name) != now.get(name)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from tooltrail.journal import Cursor, Frame, Gap, read_journal
@@ -60,7 +60,13 @@ def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
         f"SELECT key, id, {CURSOR} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
         (connection.uuid(journal), connection.uuid(journal)),
     )
-    places = [_place_of(connection, journal, row) for row in rows]
+    places: list[Place] = []
+    for key, name, *columns in rows:
+        found = uuid_from(name)
+        branch_of = None if found == journal else journal
+        cursor = cursor_in(connection, found, columns)
+        *_, frame_offset, count = columns
+        places.append(Place(key, found, cursor, branch_of, frame_offset, count))
     for place in places:
         if _is_in(folder, place):
             return place
@@ -111,18 +117,6 @@ def move_place(
     )
 
 
-def _place_of(connection: Connection, journal: UUID, row: tuple[Any, ...]) -> Place:
-    found = uuid_from(row[1])
-    return Place(
-        key=row[0],
-        journal=found,
-        branch_of=None if found == journal else journal,
-        cursor=cursor_in(connection, found, row[2:]),
-        frame_offset=row[-2],
-        entry_count=row[-1],
-    )
-
-
 def _is_in(folder: Path, place: Place) -> bool:
     """Whether a journal holds the frame before a place, or the segments behind that frame."""
     numbers = [one for one in segment_numbers(folder) if one >= place.cursor.segment]
@@ -163,8 +157,8 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
     cursor = Cursor(numbers[0] if numbers else 1, hash=None)
     newest = places[0]
     lost = (
-        f"the frames before {newest.cursor.index:,} that were ingested are not in journal {folder} "
-        f"any more: it was cut off, or restored from an older copy"
+        f"journal {folder} does not hold frame {newest.cursor.index - 1:,} as it was ingested: it "
+        "was cut off, or restored from an older copy, or a copy of it was used"
     )
     frames = (one for one in read_journal(folder, cursor) if isinstance(one, Frame))
     ends = {(one.cursor.index, one.cursor.hash): one for one in places}
@@ -174,7 +168,7 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
             if end is not None:  # the last ingested frame is there, so the row is wrong
                 at = {"segment": one.segment, "segment_offset": one.end, "frame_offset": one.offset}
                 _refuse_altered(connection, end, **at)
-        found = _first_unknown(connection, some, places)
+        found = _first_new(connection, some, places)
         if found is not None:
             # The id is derived, so that every ingester gives the branch the same id.
             digest = bytearray(hashlib.sha256(journal.bytes + found.hash).digest()[:16])
@@ -189,9 +183,7 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
     return replace(newest, notice=f"{lost}. The ledger has them", is_cut=True)
 
 
-def _first_unknown(
-    connection: Connection, frames: list[Frame], places: list[Place]
-) -> Frame | None:
+def _first_new(connection: Connection, frames: list[Frame], places: list[Place]) -> Frame | None:
     """The first of these frames that is not in the ledger."""
     known = {
         (n, bytes(stored))

@@ -37,12 +37,7 @@ from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, Messa
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.batch import write_batch
 from tooltrail.store.ingest.behind import WHOLE_JOURNAL, find_cursor, find_dead, find_open
-from tooltrail.store.ingest.cursors import (
-    CursorMovedError,
-    Place,
-    find_place,
-    move_place,
-)
+from tooltrail.store.ingest.cursors import CursorMovedError, Place, find_place, move_place
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.preparing import Item, prepare, read_item
@@ -93,7 +88,7 @@ class Ingester:
         archive: ArtifactArchive,
         spool: Path,
         families: FamilyRegistry,
-        prepare: Callable[[], object] | None = None,
+        prepare: Callable[[], object] = bool,
         *,
         follow: Callable[[], object] = bool,
     ) -> None:
@@ -130,21 +125,16 @@ class Ingester:
                     self._cursor = passed
                     return Ingested()
                 with ingest_lock(self._database) as self._confirm:
-                    if self._prepare is not None:
-                        self._prepare()
-                    return self._ingest_locked(
-                        is_first=cursor is None, thoroughly=thoroughly, on_progress=on_progress
-                    )
+                    self._prepare()
+                    return self._ingest_locked(on_progress, thoroughly=thoroughly)
         except UnavailableError:
             if not self._database.is_server:
                 # A connection that SQLite opened on a read-only disk stays read-only.
                 self._database.close()
             raise
 
-    def _ingest_locked(
-        self, *, is_first: bool, thoroughly: bool, on_progress: Callable[[int], object]
-    ) -> Ingested:
-        journal = read_journal_id(self._folder)
+    def _ingest_locked(self, on_progress: Callable[[int], object], *, thoroughly: bool) -> Ingested:
+        journal, is_first = read_journal_id(self._folder), self._cursor is None
         if journal is None:
             return Ingested()
         done, place = self._ingest_to_end(journal, on_progress)
@@ -170,12 +160,9 @@ class Ingester:
             InvalidRecordError: one of the facts was rejected.
             UnavailableError: output waits for the sink.
         """
-        journal = read_journal_id(self._folder)
-        if journal is None:
-            return
-        indexes = [one.index for one in positions]
+        journal, indexes = read_journal_id(self._folder), [one.index for one in positions]
         with self._database.read() as connection:
-            key, _ = find_cursor(connection, journal)
+            key = None if journal is None else find_cursor(connection, journal)[0]
             if key is None:
                 return
             rejected = connection.query_each(
@@ -246,12 +233,8 @@ class Ingester:
             InvalidRecordError: the database refuses the batch, or a spooled stream is missing.
             CursorMovedError: another transaction moved the cursor.
         """
-        stored, waiting = self._publisher.publish(
-            artifact
-            for one in items
-            if one.outcome is not None and one.problem is None
-            for artifact in one.outcome.published
-        )
+        made = [one.outcome for one in items if one.outcome is not None and one.problem is None]
+        stored, waiting = self._publisher.publish(new for one in made for new in one.published)
         for segment in {one.source.segment for one in items}:
             # After a power cut, the cursor must never be ahead of the journal.
             sync_segment(self._folder, segment)

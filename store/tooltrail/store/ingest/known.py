@@ -117,15 +117,12 @@ def load_known(
         f" WHERE id IN (?){lock}",
         sorted(sessions),
     )
-    found_messages = _find(
-        connection, "SELECT id, journal_key, entry FROM messages WHERE id IN (?)", messages
-    )
-    open_answers = _find(
-        connection, "SELECT message_id FROM open_answers WHERE message_id IN (?)", messages
-    )
-    stored = connection.query_each(
-        "SELECT digest FROM bodies WHERE digest IN (?)", [connection.sha(one) for one in absent]
-    )
+    sql = "SELECT id, journal_key, entry FROM messages WHERE id IN (?)"
+    found_messages = _find(connection, sql, messages)
+    sql = "SELECT message_id FROM open_answers WHERE message_id IN (?)"
+    open_answers = _find(connection, sql, messages)
+    sql = "SELECT digest FROM bodies WHERE digest IN (?)"
+    stored = connection.query_each(sql, [connection.sha(one) for one in absent])
     found_calls = load_calls(connection, calls)
     counts = {
         "sessions": len(sessions) - len(found_sessions),

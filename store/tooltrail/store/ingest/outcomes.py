@@ -51,16 +51,6 @@ _VERDICT: Final = frozenset({"schema_digest", "attempt", "valid"})
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """The verdict on a structured output that an agent submitted."""
-
-    schema: Digest
-    attempt: int
-    valid: bool
-    document: str
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """The values to write for the end of a call, without the keys of its rows.
 
@@ -74,7 +64,7 @@ class Outcome:
         made: digest of the JSON of `shown` if it was made here; else None.
         is_exact: whether the three texts are stored byte for byte.
         streams: each stream, and the offset of its bytes in the receipt, if they are in it.
-        verdict: the verdict on a structured output, if this is one.
+        verdict: the members of `verdict_of` for a structured output, if this is one.
     """
 
     output: str
@@ -87,7 +77,7 @@ class Outcome:
     streams: Sequence[tuple[StreamFact, int | None]]
     bodies: Mapping[Digest, bytes]
     published: Sequence[PendingArtifact]
-    verdict: Verdict | None
+    verdict: Mapping[str, Any] | None
 
 
 class OutcomeMaker:
@@ -190,9 +180,8 @@ def read_output(
     for kind in family.result_types:
         try:
             typed = None if result is None else kind.model_validate(result)
-            output = CompleteOutput.model_validate(
-                {**members, "result": typed, "partial_output": partial}
-            )
+            filled = {**members, "result": typed, "partial_output": partial}
+            output = CompleteOutput.model_validate(filled)
         except ValidationError:
             continue
         if output.to_json() == document:
@@ -258,9 +247,8 @@ def _assembled(
         if is_body(fact, stream):
             content = bodies[stream.digest]
             if len(content) != stream.size:
-                raise InvalidRecordError(
-                    f"stream {stream.role} has {len(content):,} bytes, not {stream.size:,}"
-                )
+                sizes = f"{len(content):,} bytes, not {stream.size:,}"
+                raise InvalidRecordError(f"stream {stream.role} has {sizes}")
             if can_refer and content:
                 offset = texts[2].find(content)
             if offset < 0 and stream.digest not in artifacts:
@@ -331,8 +319,11 @@ def made_shown(shown: Shown) -> Shown:
     )
 
 
-def verdict_of(canonical: bytes) -> Verdict | None:
-    """The verdict in a canonical result; None for an error, or another family of this name."""
+def verdict_of(canonical: bytes) -> Mapping[str, Any] | None:
+    """The verdict on a structured output, as the columns of its row; `schema` is a digest.
+
+    None if the canonical result is an error, or of another family of this name.
+    """
     result: dict[str, Any] = {**(CanonicalResult.from_json(canonical).result or {})}
     if not result.keys() >= _VERDICT:
         return None
@@ -343,9 +334,5 @@ def verdict_of(canonical: bytes) -> Verdict | None:
     attempt, valid = result["attempt"], result["valid"]
     if not isinstance(valid, bool) or not isinstance(attempt, int) or isinstance(attempt, bool):
         raise InvalidRecordError("a verdict has a number of the attempt, and says true or false")
-    return Verdict(
-        schema=parse_digest(result["schema_digest"]),
-        attempt=attempt,
-        valid=valid,
-        document=encode_text(with_lists(counted)),
-    )
+    schema, document = parse_digest(result["schema_digest"]), encode_text(with_lists(counted))
+    return {"schema": schema, "attempt": attempt, "valid": valid, "document": document}

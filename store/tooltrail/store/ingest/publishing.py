@@ -126,6 +126,7 @@ class Publisher:
                     continue
                 except UnavailableError as error:
                     reason = sink_error = str(error)
+                    self._retry_at = time.monotonic() + RETRY_AFTER_S
                 except DamageError as error:
                     # About this artifact only: its damaged object in the sink was not replaced.
                     reason = str(error)
@@ -177,9 +178,8 @@ class Publisher:
                 "SELECT id FROM invocations WHERE state <> 'started' AND id IN (?)", named
             ) + connection.query_each("SELECT id FROM messages WHERE id IN (?)", named)
             # The bytes that a rejected fact names are only in its folder.
-            rejected = connection.query_each(
-                "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)", named
-            )
+            sql = "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)"
+            rejected = connection.query_each(sql, named)
             waiting = _read_pending(connection, journal_key)
             names = {str(uuid_from(one)) for (one,) in {*done} - {*rejected}}
         names -= {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}
@@ -297,15 +297,7 @@ def _read_pending(connection: Connection, journal_key: int) -> list[StreamFact]:
         " WHERE journal_key = ? ORDER BY noticed_at, digest",
         (journal_key,),
     )
-    return [
-        StreamFact(
-            role=role,
-            digest=digest_from(digest),
-            size=size,
-            line_count=line_count,
-            produced_size=size,
-            produced_line_count=line_count,
-            spooled=spooled,
-        )
-        for role, digest, size, line_count, spooled in rows
+    return [  # the rows do not say whether the tool produced more
+        StreamFact(role, digest_from(digest), size, lines, size, lines, spooled=spooled)
+        for role, digest, size, lines, spooled in rows
     ]

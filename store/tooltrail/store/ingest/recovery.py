@@ -11,11 +11,7 @@ from typing import Final
 from tooltrail.artifacts import CapturedStream, open_plain, salvage
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import now
-from tooltrail.records import (
-    CompleteOutput,
-    InvalidRecordError,
-    error_of_interruption,
-)
+from tooltrail.records import CompleteOutput, InvalidRecordError, error_of_interruption
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import unavailable_if_failing
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, StreamFact

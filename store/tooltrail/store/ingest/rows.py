@@ -1,7 +1,7 @@
 """Turns facts into rows of the tables. Pure functions: nothing is read or written."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 from tooltrail.journal.invocation import SEEN
@@ -28,8 +28,10 @@ from tooltrail.store.bodies import encode_body
 from tooltrail.store.column_groups import CLOSING, ENDING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.known import Entry, MessageFact
-from tooltrail.store.ingest.outcomes import Outcome, Verdict
+from tooltrail.store.ingest.outcomes import Outcome
 from tooltrail.store.references import stream_members
+
+T = TypeVar("T")
 
 Bodies = Mapping[Digest, bytes]
 
@@ -186,15 +188,10 @@ def stream_rows(
 
 def omission_rows(connection: Connection, key: int, omissions: Iterable[OmissionFact]) -> list[Row]:
     """The rows of the omissions of a call."""
+    texts = ("stage", "field", "unit", "reason")
     rows = [
-        {
-            "stage": connection.text(one.stage),
-            "field": connection.text(one.field),
-            "unit": connection.text(one.unit),
-            "before_count": one.before,
-            "after_count": one.after,
-            "reason": connection.text(one.reason),
-        }
+        {name: connection.text(getattr(one, name)) for name in texts}
+        | {"before_count": one.before, "after_count": one.after}
         for one in omissions
     ]
     return _numbered(key, rows)
@@ -211,15 +208,10 @@ def _numbered(key: int, rows: Iterable[Row]) -> list[Row]:
     return [{"invocation_key": key, "n": n, **row} for n, row in enumerate(rows)]
 
 
-def verdict_row(connection: Connection, key: int, verdict: Verdict) -> Row:
-    """The row of one attempt of an agent to submit its structured result."""
-    return {
-        "invocation_key": key,
-        "schema": connection.sha(verdict.schema),
-        "attempt": verdict.attempt,
-        "valid": verdict.valid,
-        "document": connection.text(verdict.document),
-    }
+def verdict_row(connection: Connection, key: int, verdict: Mapping[str, Any]) -> Row:
+    """The row of one attempt of an agent to submit its structured result; see `verdict_of`."""
+    schema, document = connection.sha(verdict["schema"]), connection.text(verdict["document"])
+    return {"invocation_key": key, **verdict, "schema": schema, "document": document}
 
 
 def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> MessageRows:
@@ -251,9 +243,8 @@ def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> M
                 for one in fact.tools
                 if one in bodies  # others were offered before
             ]
-            return MessageRows(
-                _message_columns(connection, "tools", None), {"tool_offers": offers}, tools
-            )
+            columns = _message_columns(connection, "tools", None)
+            return MessageRows(columns, {"tool_offers": offers}, tools)
         case AgentLeg():
             columns = _message_columns(connection, "agent_leg", fact.document)
             return MessageRows(columns, {"agent_legs": [_leg_row(connection, fact, bodies)]}, [])
@@ -276,17 +267,17 @@ def _message_columns(connection: Connection, role: str, document: Digest | None)
 def tool_name(connection: Connection, digest: Digest, bodies: Bodies) -> str | None:
     """The name in the definition of a tool, including its server."""
     definition = _object(bodies, digest)
-    server = _text(definition, "namespace") if definition.get("namespace") else None
-    return connection.text(name_with_server(server, _text(definition, "name")))
+    server = _member(definition, "namespace", str) if definition.get("namespace") else None
+    return connection.text(name_with_server(server, _member(definition, "name", str)))
 
 
 def _leg_row(connection: Connection, fact: AgentLeg, bodies: Bodies) -> Row:
     leg = _object(bodies, fact.document)
-    named = None if leg.get("schema_digest") is None else _text(leg, "schema_digest")
+    named = None if leg.get("schema_digest") is None else _member(leg, "schema_digest", str)
     return {
-        "run_id": connection.uuid(UUID(_text(leg, "run_id"))),
-        "position": _count(leg, "position"),
-        **{name: connection.text(_text(leg, name)) for name in _LEG_TEXTS},
+        "run_id": connection.uuid(UUID(_member(leg, "run_id", str))),
+        "position": _member(leg, "position", int),
+        **{name: connection.text(_member(leg, name, str)) for name in _LEG_TEXTS},
         "agent": connection.sha(fact.agent),
         "agent_version": connection.text(fact.agent_version),
         "schema": None if named is None else connection.sha(parse_digest(named)),
@@ -296,12 +287,13 @@ def _leg_row(connection: Connection, fact: AgentLeg, bodies: Bodies) -> Row:
 
 def _outcome_row(connection: Connection, fact: AgentOutcome, bodies: Bodies) -> Row:
     ended = _object(bodies, fact.document)
-    escalated_to = None if ended.get("escalated_to") is None else _text(ended, "escalated_to")
+    is_last = ended.get("escalated_to") is None
+    escalated_to = None if is_last else _member(ended, "escalated_to", str)
     return {
-        "outcome": connection.text(_text(ended, "outcome")),
+        "outcome": connection.text(_member(ended, "outcome", str)),
         "escalated_to": connection.text(escalated_to),
-        "attempt_count": _count(ended, "attempt_count"),
-        "duration_ms": _count(ended, "duration_ms"),
+        "attempt_count": _member(ended, "attempt_count", int),
+        "duration_ms": _member(ended, "duration_ms", int),
     }
 
 
@@ -315,15 +307,9 @@ def _object(bodies: Bodies, digest: Digest) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-def _text(members: Mapping[str, Any], name: str) -> str:
+def _member(members: Mapping[str, Any], name: str, kind: type[T]) -> T:
     value = members[name]
-    if not isinstance(value, str):
-        raise InvalidRecordError(f"member {name} must be a text, not {type(value).__name__}")
-    return value
-
-
-def _count(members: Mapping[str, Any], name: str) -> int:
-    value = members[name]
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidRecordError(f"member {name} must be an integer, not {type(value).__name__}")
+    if type(value) is not kind:
+        wanted = "a text" if kind is str else "an integer"
+        raise InvalidRecordError(f"member {name} must be {wanted}, not {type(value).__name__}")
     return value

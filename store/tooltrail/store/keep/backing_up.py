@@ -12,7 +12,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -116,13 +116,10 @@ def back_up_store(
 
 
 def _file_path(path: str | Path) -> Path:
-    try:
-        wanted = Path() if b"\0" in os.fsencode(path) else absolute_path(path)
-    except UnicodeEncodeError:
-        wanted = Path()
-    if not wanted.name:
-        raise InvalidRecordError(f"no file can have the name {str(path)!r}")
-    return wanted
+    with suppress(UnicodeEncodeError):
+        if b"\0" not in os.fsencode(path) and (wanted := absolute_path(path)).name:
+            return wanted
+    raise InvalidRecordError(f"no file can have the name {str(path)!r}")
 
 
 def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> None:
@@ -144,16 +141,16 @@ def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> No
     except sqlite3.Error as error:
         # Not every library has a code for a failed copy. This message belongs to one code only.
         if str(error) == _FULL or is_below(part.parent, _STEP_PAGES * page_size):
-            raise _no_room(part.parent) from error
+            raise DiskFullError(f"{part.parent}: the disk is full") from error
         raise UnavailableError(f"the backup cannot be made in {part.parent}: {error}") from error
 
 
 @contextmanager
 def _new_file(path: Path) -> Generator[Path]:
     """A temporary file, which gets the name `path` if the block ends without an error."""
-    _refuse_existing(path)
     part = path.with_name(f".{path.name}.part")
     with _translated(path):
+        _refuse_existing(path)
         descriptor = _claimed(part)
     try:
         yield part
@@ -179,19 +176,17 @@ def _claimed(part: Path) -> int:
     while True:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(part, flags, PRIVATE_FILE)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with ExitStack() as unless_claimed:
+            unless_claimed.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UnavailableError(f"another backup is being made there: {part}") from error
             if _is_at(descriptor, part):
                 if not os.fstat(descriptor).st_size:
+                    unless_claimed.pop_all()
                     return descriptor
                 part.unlink()
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise UnavailableError(f"another backup is being made there: {part}") from error
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
@@ -216,7 +211,7 @@ def _name(part: Path, path: Path) -> None:
 def _refuse_existing(path: Path) -> None:
     for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
         if os.path.lexists(name):
-            raise _existing(name)
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
 
 
 @contextmanager
@@ -224,16 +219,9 @@ def _translated(path: Path) -> Generator[None]:
     try:
         yield
     except FileExistsError as error:
-        raise _existing(path) from error
+        name = error.filename2 or error.filename
+        raise InvalidRecordError(f"{name} is there already; nothing was overwritten") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _no_room(path.parent) from error
+            raise DiskFullError(f"{path.parent}: the disk is full") from error
         raise UnavailableError(f"backup {path} cannot be made: {error.strerror}") from error
-
-
-def _existing(path: Path) -> InvalidRecordError:
-    return InvalidRecordError(f"{path} is there already; nothing was overwritten")
-
-
-def _no_room(folder: Path) -> DiskFullError:
-    return DiskFullError(f"{folder}: the disk is full")

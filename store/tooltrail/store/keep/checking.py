@@ -12,22 +12,15 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.info import check_revision
 from tooltrail.store.search.index import check_blocks
-from tooltrail.store.verify.pages import damaged_tables, run_check
+from tooltrail.store.verify.pages import check_tables, run_check
 
-OnStep = Callable[[int, int], None]
-"""Called with the number of finished steps and the number of all steps."""
-
-Part: TypeAlias = tuple[str, str]
-"""A part of a schema: its kind, such as `index`, and its name."""
-
-Shape: TypeAlias = dict[Part, str | None]
-"""The parts of a schema, each with its definition if the database has one."""
+Shape: TypeAlias = dict[tuple[str, str], str | None]
+"""The parts of a schema: kind, such as `index`, and name; with a definition if there is one."""
 
 _MADE: Final = re.compile(r"CREATE (TABLE|TRIGGER|VIEW|INDEX) (\w+)")
 _COLUMN: Final = re.compile(r"^\s+\"?([a-z]\w*)", re.MULTILINE)
 _INDEXED: Final = re.compile(r"CONSTRAINT (\w+) (?:PRIMARY KEY|UNIQUE)")
 """Patterns of a script: created objects, columns of a table, and constraints with an index."""
-
 
 _PARTS_OF_FILE: Final = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
@@ -50,7 +43,9 @@ _ENABLED: Final = "O"
 """`pg_trigger.tgenabled` of an enabled trigger."""
 
 
-def iter_problems(database: Database, on_step: OnStep | None = None) -> Generator[str]:
+def iter_problems(
+    database: Database, on_step: Callable[[int, int], None] | None = None
+) -> Generator[str]:
     """Every problem of a database at head, one sentence each.
 
     SQLite: reads all pages, and compares every definition in the schema. PostgreSQL manages its
@@ -59,7 +54,8 @@ def iter_problems(database: Database, on_step: OnStep | None = None) -> Generato
 
     Args:
         database: the database of a store.
-        on_step: called after each step; the first step is by far the longest.
+        on_step: called after each step with the number of finished steps and of all. The first
+            step is by far the longest.
 
     Raises:
         StoreNotFoundError, SchemaMismatchError: there is no store at head.
@@ -96,8 +92,8 @@ def _pages(connection: Connection) -> Iterator[str]:
             yield f"integrity check: {problem}"
     except DamageError:
         # SQLite stops at a table that it cannot start to read.
-        for _, problem in damaged_tables(connection):
-            yield f"integrity check: {problem}"
+        for _, problems in check_tables(connection):
+            yield from (f"integrity check: {problem}" for problem in problems)
         raise
 
 
@@ -120,7 +116,7 @@ def _schema(connection: Connection) -> Iterator[str]:
         yield f"{_named(part)} is not part of the schema"
 
 
-def _named(part: Part) -> str:
+def _named(part: tuple[str, str]) -> str:
     kind, name = part
     return f"append-only trigger {name}" if kind == "trigger" else f"{kind} {name}"
 

@@ -80,9 +80,7 @@ def is_artifact(path: str) -> bool:
 
 def append_account(spool: Path, run_id: UUID, action: str, details: Mapping[str, Any]) -> None:
     """Append a fact with the results of a `gc` or `relocate` run to the journal, durably."""
-    data = encode(dict(details))
-    fact = Maintenance(
-        id=run_id, at=now(), action=action, actor=current_actor(), details=digest_of(data)
-    )
+    data, actor = encode(dict(details)), current_actor()
+    fact = Maintenance(id=run_id, at=now(), action=action, actor=actor, details=digest_of(data))
     with closing(JournalLog(spool / JOURNAL_FOLDER)) as log:
         log.record([Entry(fact, [data])])

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from tooltrail.artifacts import ObjectStat
@@ -29,7 +29,7 @@ from tooltrail.store.keep.maintenance import (
 )
 from tooltrail.store.locking import ingest_lock
 from tooltrail.store.marks import refuse_other_roots
-from tooltrail.store.roots import is_mark
+from tooltrail.store.roots import MARK_PREFIX
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
@@ -150,9 +150,8 @@ def _with_references(
     key, evidence = 0, set[bytes]()
     with database.read() as connection:
         # One at a time: a rejected fact may have many megabytes.
-        while row := connection.query_one(
-            "SELECT key, data FROM rejected_facts WHERE key > ? ORDER BY key LIMIT 1", (key,)
-        ):
+        sql = "SELECT key, data FROM rejected_facts WHERE key > ? ORDER BY key LIMIT 1"
+        while row := connection.query_one(sql, (key,)):
             key = row[0]
             evidence.update(_DIGEST.findall(row[1]))
     for stat, is_named in with_references(database, stats):
@@ -164,7 +163,7 @@ def _sort_in(plan: PruningPlan, stat: ObjectStat, *, is_referenced: bool, is_old
         plan.referenced.add(stat.stored_size)
     elif stat.path.startswith(f"{DAMAGED}/"):
         plan.damaged.add(stat.stored_size)
-    elif is_mark(stat.path):
+    elif stat.path.startswith(MARK_PREFIX):
         return
     elif not is_artifact(stat.path):
         plan.foreign.add(stat.stored_size)
@@ -199,7 +198,15 @@ def prune(
                     on_progress(done.count, done.stored_bytes)
         finally:
             if report.total.count:
-                append_account(store.spool, report.run_id, "gc", _details(plan, report))
+                details = {
+                    "root": plan.root,
+                    "grace_s": int(plan.grace.total_seconds()),
+                    "unreferenced_count": report.unreferenced.count,
+                    "unreferenced_bytes": report.unreferenced.stored_bytes,
+                    "unfinished_count": report.leftovers.count,
+                    "unfinished_bytes": report.leftovers.stored_bytes,
+                }
+                append_account(store.spool, report.run_id, "gc", details)
     return report
 
 
@@ -220,14 +227,3 @@ def _deletions(
         if remove_leftover(sink, stat.path):
             report.leftovers.add(stat.stored_size)
         yield
-
-
-def _details(plan: PruningPlan, report: PruningReport) -> dict[str, Any]:
-    return {
-        "root": plan.root,
-        "grace_s": int(plan.grace.total_seconds()),
-        "unreferenced_count": report.unreferenced.count,
-        "unreferenced_bytes": report.unreferenced.stored_bytes,
-        "unfinished_count": report.leftovers.count,
-        "unfinished_bytes": report.leftovers.stored_bytes,
-    }

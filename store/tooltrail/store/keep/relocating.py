@@ -131,9 +131,8 @@ class ObjectCopier:
             self._new.sink.delete(path)
             if size is not None:
                 self._old.verify(path, size=size)  # raises if the object at the old root is damaged
-            raise UnavailableError(
-                f"{self._new.sink.url} does not give back what was put at {path}"
-            )
+            url = self._new.sink.url
+            raise UnavailableError(f"{url} does not give back what was put at {path}")
         return True
 
     def refuse_same_place(self) -> None:
@@ -149,10 +148,9 @@ class ObjectCopier:
         finally:
             self._new.sink.delete(path)
         if is_same:
-            raise InvalidRecordError(
-                f"the artifacts are in {self._new.sink.url} already: it is the same place as"
-                f" {self._old.sink.url}"
-            )
+            old, new = self._old.sink.url, self._new.sink.url
+            message = f"the artifacts are in {new} already: it is the same place as {old}"
+            raise InvalidRecordError(message)
 
     def _copy(self, path: str) -> None:
         with self._old.sink.open(path) as stored, copy_of(stored, path, self._scratch) as copy:

@@ -93,20 +93,16 @@ def rerender(
     try:
         made = render(CanonicalResult.from_json(detail.canonical_json), family, policy)
     except Exception as error:  # noqa: BLE001  foreign code of a family reads old results
-        reason = (
-            f"the current {family.name} family cannot render the canonical result: {_why(error)}"
-        )
+        problem = f"cannot render the canonical result: {_why(error)}"
+        reason = f"the current {family.name} family {problem}"
         return Rerendering(found, "drifted", reason, stored)
     today = RenderedText(made.text, made.renderer_name, made.renderer_version)
     if today.text == stored.text:
         return Rerendering(found, "same", "", stored, today)
-    if today.renderer == stored.renderer:
-        reason = f"renderer {today.renderer} gives other text, although its version is the same"
-    else:
-        reason = (
-            f"the receipt was rendered by {stored.renderer}, "
-            f"the current renderer is {today.renderer}"
-        )
+    before, current = stored.renderer, today.renderer
+    reason = f"the receipt was rendered by {before}, the current renderer is {current}"
+    if current == before:
+        reason = f"renderer {current} gives other text, although its version is the same"
     return Rerendering(found, "drifted", reason, stored, today)
 
 

@@ -43,12 +43,9 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
             try:
                 migrate(target)
             except CommandError as error:
-                raise SchemaMismatchError(
-                    f"the store in {target} is at revision {before}, which this program does not"
-                    " know",
-                    found=before,
-                    expected=HEAD_REVISION,
-                ) from error
+                found = f"revision {before}, which this program does not know"
+                message = f"the store in {target} is at {found}"
+                raise SchemaMismatchError(message, found=before, expected=HEAD_REVISION) from error
     return before, HEAD_REVISION
 
 

@@ -177,9 +177,15 @@ def iter_accepted_values(reader: Reader, agent: str) -> Iterator[tuple[UUID, Jso
     The oldest comes first. Each result is read into memory.
     """
     for leg in iter_legs(reader, agent=agent):
-        for attempt in leg.attempts:
-            if attempt.valid and leg.started.schema_digest is not None:
-                yield attempt.invocation_id, _value(reader, attempt.invocation_id)
+        for attempt in leg.attempts if leg.started.schema_digest is not None else ():
+            if attempt.valid:
+                call = attempt.invocation_id
+                stream = reader.invocation(call).stream("value")
+                if stream is None:
+                    raise DamageError(f"submission {call} has no value", path=str(call))
+                with reader.open_stream(stream) as source:
+                    value: Any = canonical_json.decode(source.read())
+                yield call, value
 
 
 def _leg_views(connection: Connection, legs: Sequence[Row]) -> list[LegView]:
@@ -203,9 +209,8 @@ def _fact(bodies: Mapping[Digest, Body], document: bytes, kind: type[Fact]) -> F
     try:
         fact = read_leg_fact(bodies[digest_from(document)].read().decode())
     except (InvalidRecordError, UnicodeDecodeError) as error:
-        raise DamageError(
-            f"a fact of an agent run is damaged: {error}", path="agent_legs"
-        ) from error
+        message = f"a fact of an agent run is damaged: {error}"
+        raise DamageError(message, path="agent_legs") from error
     if not isinstance(fact, kind):
         raise DamageError("a fact of an agent run is damaged: wrong kind", path="agent_legs")
     return fact
@@ -217,22 +222,11 @@ def _attempts(
     found: defaultdict[int, tuple[AttemptView, ...]] = defaultdict(tuple)
     for key, call, state, attempt, valid, document in connection.query_each(_ATTEMPTS, sessions):
         verdict = None if valid is None else bool(valid)
-        said = _Errors() if document is None else _errors(document)
+        try:
+            said = _Errors() if document is None else _ERRORS.validate_json(document)
+        except (ValueError, TypeError) as error:
+            message = f"a verdict is damaged: {error}"
+            raise DamageError(message, path="structured_outputs") from error
         errors = (said.errors, said.error_count)
         found[key] += (AttemptView(uuid_from(call), state, attempt, verdict, *errors),)
     return found
-
-
-def _errors(document: str) -> _Errors:
-    try:
-        return _ERRORS.validate_json(document)
-    except (ValueError, TypeError) as error:
-        raise DamageError(f"a verdict is damaged: {error}", path="structured_outputs") from error
-
-
-def _value(reader: Reader, invocation: UUID) -> Any:
-    stream = reader.invocation(invocation).stream("value")
-    if stream is None:
-        raise DamageError(f"submission {invocation} has no value", path=str(invocation))
-    with reader.open_stream(stream) as source:
-        return canonical_json.decode(source.read())

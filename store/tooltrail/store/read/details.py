@@ -76,21 +76,14 @@ def details_of(
     ran_in = {one["ran_in"] for one, _ in read if outputs and one["ran_in"] is not None}
     environments = load_bodies(connection, ran_in)
     texts = read_texts(connection, [values for values, _ in read], outputs=outputs)
-    children = [
+    children = (
         _by_owner(fetch(connection, select_streams(which)) if outputs else []),
         _by_owner(fetch(connection, _select_children("invocation_artifacts", _ARTIFACT, which))),
         _by_owner(fetch(connection, _select_children("omissions", _OMISSION, which))),
-    ]
+    )
     return [
-        _detail(
-            values,
-            problems,
-            surfaces,
-            ends,
-            environments.get(values["ran_in"]),
-            *(one.get(values["key"], ()) for one in children),
-        )
-        for (values, problems), surfaces in zip(read, texts, strict=True)
+        _detail(row, surfaces, ends, environments.get(row[0]["ran_in"]), children)
+        for row, surfaces in zip(read, texts, strict=True)
     ]
 
 
@@ -100,16 +93,15 @@ def _select_children(table: str, columns: Columns, which: Sql) -> Sql:
     return Sql(f"SELECT {columns.sql} FROM {source}") + where([which]) + order
 
 
-def _detail(  # noqa: PLR0917  a table each
-    values: Mapping[str, Any],
-    problems: list[str],
+def _detail(
+    row: tuple[Mapping[str, Any], list[str]],
     surfaces: Surfaces,
     ends: Mapping[int, int],
     environment: Body | None,
-    streams: Sequence[Row],
-    artifacts: Sequence[Row],
-    omissions: Sequence[Row],
+    children: Sequence[Mapping[int, list[Row]]],
 ) -> InvocationDetail:
+    values, problems = row
+    streams, artifacts, omissions = (one.get(values["key"], ()) for one in children)
     erasures = {each.name: each for each in surfaces.erased}
     read_streams = [stream_view(row, values["id"], erasures) for row in streams]
     read_artifacts = [_ARTIFACT.read(row) for row in artifacts]
@@ -117,11 +109,11 @@ def _detail(  # noqa: PLR0917  a table each
     for _, more in (*read_streams, *read_artifacts, *read_omissions):
         problems += more
     damage = damage_of("invocations", values["key"], problems) or surfaces.damage
-    lost = None
+    lost, ran_in = None, None if environment is None else environment.data
     if environment is not None and environment.damage is not None:
         # The texts and the streams of the call can still be read.
         lost = f"the environment of call {values['id']} is damaged: {environment.damage}"
-        environment = Body(b"{}")
+        ran_in = b"{}"
     message = values["message_id"]
     return InvocationDetail(
         view_of(values, damage or lost),
@@ -141,12 +133,8 @@ def _detail(  # noqa: PLR0917  a table each
         source=surfaces.source,
         redacted=surfaces.redacted,
         extras=_text(surfaces, "extras"),
-        environment=None if environment is None else _text_of(environment),
+        environment=None if ran_in is None else text_from(ran_in),
     )
-
-
-def _text_of(body: Body) -> str | None:
-    return None if body.data is None else text_from(body.data)
 
 
 def _text(surfaces: Surfaces, name: str) -> str | None:

@@ -97,15 +97,10 @@ _NOT_OK: Final = Sql(  # with an index of these alone
 )
 _ARTIFACTS: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('stored_size')} FROM artifacts")
 _BODIES: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('length(data)')} FROM bodies")
-_SESSIONS: Final = Sql("SELECT count(*) FROM sessions")
 
 
 def list_sessions(
-    connection: Connection,
-    filters: InvocationFilter,
-    *,
-    limit: int | None,
-    cursor: UUID | None,
+    connection: Connection, filters: InvocationFilter, *, limit: int | None, cursor: UUID | None
 ) -> list[SessionView]:
     """See `Reader.sessions`."""
     check_limit(limit)
@@ -122,13 +117,9 @@ def list_sessions(
         # Values that most sessions have are found among the newest, session by session.
         near = Sql("SELECT sessions.key FROM sessions") + where(behind) + _NEWEST.clause
         is_near = Sql("sessions.key IN (SELECT key FROM (") + near + f" LIMIT {_NEARBY}) AS near)"
-        mine = where(
-            [
-                Sql("invocations.session_key = sessions.key"),
-                *conditions_of(filters, lead="sessions"),
-            ]
-        )
-        has_one = Sql("EXISTS (SELECT 1 FROM invocations") + mine + ")"
+        of_session = Sql("invocations.session_key = sessions.key")
+        fits = where([of_session, *conditions_of(filters, lead="sessions")])
+        has_one = Sql("EXISTS (SELECT 1 FROM invocations") + fits + ")"
         rows = _session_rows(connection, [is_near, has_one], limit)
     if limit is None or len(rows) < limit:
         keys = Sql("SELECT invocations.session_key FROM invocations")
@@ -186,13 +177,9 @@ def list_artifacts(
         conditions.append(Sql("artifacts.digest BETWEEN ? AND ?", ends))
     if cursor is not None:
         conditions.append(Sql("artifacts.digest > ?", (connection.sha(digest_of_path(cursor)),)))
-    used: list[Sql] = []
-    if invocation is not None:
-        used.append(Sql("invocations.id = ?", (invocation,)))
-    if session is not None:
-        key = "(SELECT key FROM sessions WHERE id = ?)"
-        used.append(Sql(f"invocations.session_key = {key}", (session,)))
-    if used:
+    of_session = "invocations.session_key = (SELECT key FROM sessions WHERE id = ?)"
+    users = {"invocations.id = ?": invocation, of_session: session}
+    if used := [Sql(one, (id_,)) for one, id_ in users.items() if id_ is not None]:
         mine = "JOIN invocations ON invocations.key = used.invocation_key"
         uses = (Sql(f"SELECT used.digest FROM {one} AS used {mine}") + where(used) for one in _USES)
         conditions.append(Sql("artifacts.digest IN (") + joined(" UNION ALL ", uses) + ")")
@@ -281,7 +268,7 @@ def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
         outcomes["ok"] = ok_count
     bodies: Any = fetch(connection, _BODIES)[0] if with_bodies else (None, None, None)
     return StoreCounts(
-        fetch_value(connection, _SESSIONS),
+        fetch_value(connection, Sql("SELECT count(*) FROM sessions")),
         outcomes,
         *sizes,
         *bodies,

@@ -136,7 +136,9 @@ def page(
     order = Order(column, oldest_first, after)
     rows = _found(connection, filters, order, None if limit is None else limit + 1)
     if not rows and after is not None:
-        _check_cursor(connection, after)
+        query = Sql("SELECT 1 FROM invocations WHERE key = ?", (after,))
+        if fetch_value(connection, query) is None:
+            raise InvalidRecordError(f"not a cursor of this list: {after}")
     shown = rows if limit is None else rows[:limit]
     next_cursor = str(shown[-1][0]) if len(rows) > len(shown) else None
     return Page(tuple(invocation_view(row) for row in shown), next_cursor)
@@ -243,24 +245,19 @@ def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str) 
 
 def simplified(filters: InvocationFilter) -> InvocationFilter:
     """The same filter without duplicate values, and with lists that other conditions imply."""
-    filters = _narrowed(filters)
+    if filters.expression is not None:
+        # The indexes of lists that its expression implies may lead a page.
+        implied = required_values(filters.expression)
+        found = {
+            name: implied[column]
+            for name, column in COLUMN_OF.items()
+            if column in implied and not getattr(filters, name)
+        }
+        filters = replace(filters, **found)  # type: ignore[arg-type]  # kinds of the lists
     once: dict[str, Any] = {name: tuple(dict.fromkeys(getattr(filters, name))) for name in LISTS}
     if not filters.outcomes and (filters.signals or 0 in filters.not_exit_statuses):
         once["outcomes"] = FAILED
     return replace(filters, **once)
-
-
-def _narrowed(filters: InvocationFilter) -> InvocationFilter:
-    """The same filter with lists that its expression implies: their indexes may lead a page."""
-    if filters.expression is None:
-        return filters
-    implied = required_values(filters.expression)
-    found = {
-        name: implied[column]
-        for name, column in COLUMN_OF.items()
-        if column in implied and not getattr(filters, name)
-    }
-    return replace(filters, **found)  # type: ignore[arg-type]  # their kinds are those of the lists
 
 
 def _is_ordered(name: str, values: Sequence[Any]) -> bool:
@@ -285,11 +282,6 @@ def key_of(cursor: str) -> int:
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= MAX_KEY_DIGITS):
         raise InvalidRecordError(f"not a cursor of this list: {cursor[:40]!r}")
     return int(cursor)
-
-
-def _check_cursor(connection: Connection, key: int) -> None:
-    if fetch_value(connection, Sql("SELECT 1 FROM invocations WHERE key = ?", (key,))) is None:
-        raise InvalidRecordError(f"not a cursor of this list: {key}")
 
 
 def invocation_view(row: Row) -> InvocationView:

@@ -12,10 +12,7 @@ from uuid import UUID
 from tooltrail.artifacts.paths import artifact_path, check_path
 from tooltrail.journal.owners import is_alive
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import (
-    MissingArtifactError,
-    NotFoundError,
-)
+from tooltrail.records.errors import MissingArtifactError, NotFoundError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read import lists, names, pages, streams
@@ -182,11 +179,7 @@ class Reader:
             return lists.session_view(connection, names.find_session(connection, str(name)))
 
     def sessions(
-        self,
-        where: InvocationFilter = ALL,
-        *,
-        limit: int | None = None,
-        cursor: UUID | None = None,
+        self, where: InvocationFilter = ALL, *, limit: int | None = None, cursor: UUID | None = None
     ) -> list[SessionView]:
         """Sessions, the newest first; with a filter, those with an invocation that matches.
 
@@ -240,27 +233,26 @@ class Reader:
             UnavailableError: the sink is unreachable, or the spool cannot be read.
             PathEscapeError: the row of bytes that wait names a file outside of the spool.
             DamageError: the bytes are missing, cut or altered. A later read may raise this, too.
-                `MissingArtifactError` if they were not stored and are not in this spool either.
+                `MissingArtifactError` if they were not stored and are not in this spool either:
+                they may wait on another machine.
         """
         if stream.erasure is not None:
             raise NotFoundError(f"stream {stream.erasure.sentence}")
-        path = artifact_path(stream.digest)
-        if stream.artifact_path is not None:
-            return self._open_archive().open(path, size=stream.size)
-        if stream.pending_reason is None:
+        path, files = artifact_path(stream.digest), dict[str, str]()
+        if stream.artifact_path is None:
             with self.database.read() as connection:
-                return streams.open_in_database(connection, stream)
-        with self.database.read() as connection:
-            files = streams.waiting_files(connection, stream.digest)
-        if not files:  # stored since the view was read
+                if stream.pending_reason is None:
+                    return streams.open_in_database(connection, stream)
+                files = streams.waiting_files(connection, stream.digest)
+        if not files:  # stored, perhaps since the view was read
             return self._open_archive().open(path, size=stream.size)
         for file in files:
             if (waiting := streams.open_waiting(self.spool / check_path(file), stream)) is not None:
                 return waiting
         raise MissingArtifactError(
-            f"stream {stream.role} is missing: it was not stored when its call ended"
-            f" ({stream.pending_reason}), and is not in the spool {self.spool}; if it was recorded"
-            " with another spool, repair that one",
+            f"stream {stream.role} is not in the artifact root yet ({stream.pending_reason}) and"
+            f" is not in the spool {self.spool}: it waits in the {' or the '.join(files.values())};"
+            " run `tooltrail repair` there",
             path=path,
         )
 

@@ -44,7 +44,8 @@ LEFT JOIN tombstones ON streams.receipt_offset IS NULL AND bodies.data IS NULL
 
 # The artifact may have been stored from the spool of another journal.
 _WAITING_FILES: Final = """
-SELECT spooled FROM pending_artifacts AS p WHERE digest = ?
+SELECT p.spooled, j.host, j.spool FROM pending_artifacts AS p
+JOIN journals AS j ON j.key = p.journal_key WHERE p.digest = ?
 AND NOT EXISTS (SELECT 1 FROM artifacts AS a WHERE a.digest = p.digest)"""
 _RECEIPT: Final = """
 SELECT surfaces.receipt FROM invocations
@@ -69,9 +70,8 @@ def stream_view(
         reason, rule = values["reason"] or "", values["rule"] or ""
         erasure = Erasure(values["role"], reason, rule, values["removed_at"])
     path = None if values["artifact_key"] is None else artifact_path(values["digest"])
-    return make_view(
-        StreamView, values, invocation_id=owner, artifact_path=path, erasure=erasure
-    ), problems
+    more = {"invocation_id": owner, "artifact_path": path, "erasure": erasure}
+    return make_view(StreamView, values, **more), problems
 
 
 def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
@@ -81,18 +81,15 @@ def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
     """
     if stream.receipt_offset is None or stream.invocation_id is None:
         return io.BytesIO(read_body(connection, stream.digest))
+    subject, owner = f"stream {stream.role}", str(stream.invocation_id)
     receipt: Any = fetch_value(connection, Sql(_RECEIPT, (stream.invocation_id,)))
     if not isinstance(receipt, str):
-        raise DamageError(
-            f"stream {stream.role} is damaged: its receipt is erased, lost or no text",
-            path=str(stream.invocation_id),
-        )
+        message = f"{subject} is damaged: its receipt is erased, lost or no text"
+        raise DamageError(message, path=owner)
     data = receipt.encode()[stream.receipt_offset :][: stream.size]
     if digest_of(data) != stream.digest:
-        raise DigestMismatchError(
-            f"stream {stream.role} is damaged: its part of the receipt has another digest",
-            path=str(stream.invocation_id),
-        )
+        message = f"{subject} is damaged: its part of the receipt has another digest"
+        raise DigestMismatchError(message, path=owner)
     return io.BytesIO(data)
 
 
@@ -101,10 +98,13 @@ def part_of(data: bytes) -> Callable[[int, int], bytes]:
     return lambda start, stop: data[start:stop]
 
 
-def waiting_files(connection: Connection, digest: Digest) -> list[str]:
-    """The files that wait to be stored as an artifact, each relative to its spool."""
+def waiting_files(connection: Connection, digest: Digest) -> dict[str, str]:
+    """The files that wait to be stored as an artifact, each with the place of its spool.
+
+    A file is relative to its spool; the place is a host and a folder.
+    """
     rows = fetch(connection, Sql(_WAITING_FILES, (connection.sha(digest),)))
-    return [str(row[0]) for row in rows]
+    return {str(file): f"spool {spool} of host {host}" for file, host, spool in rows}
 
 
 def open_waiting(file: Path, stream: StreamView) -> BinaryIO | None:

@@ -46,9 +46,8 @@ def distinct_values(connection: Connection, kind: str) -> list[str]:
         f" SELECT ({after} found.value) FROM found WHERE found.value IS NOT NULL)"
         " SELECT value FROM found WHERE value IS NOT NULL LIMIT ?"
     )
-    return [
-        value for (value,) in fetch(connection, Sql(query, (_MOST_VALUES,))) if type(value) is str
-    ]
+    found = fetch(connection, Sql(query, (_MOST_VALUES,)))
+    return [value for (value,) in found if type(value) is str]
 
 
 def recent_names(connection: Connection, table: str) -> list[tuple[UUID, str, str]]:

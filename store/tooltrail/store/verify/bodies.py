@@ -42,18 +42,17 @@ class Needed:
         if is_damaged:
             for digest, subject in _without(checking, "bodies", self.optional).items():
                 message = f"body {digest} of {subject} is missing; the journal was damaged"
-                checking.incomplete(subject, "bodies", None, message)
+                checking.incomplete(subject, "bodies", message)
         else:
             self.bodies.update(self.optional)
         for digest, subject in _without(checking, "bodies", self.bodies).items():
-            message = f"body {digest} of {subject} is missing"
-            checking.damage(subject, "bodies", None, message)
+            checking.damage(subject, "bodies", f"body {digest} of {subject} is missing")
         if checking.may_skip_bodies:
             self._read_by_digest(checking)
         missing = _without(checking, "artifacts", self.artifacts)
         for digest, subject in _without(checking, "pending_artifacts", missing).items():
             message = f"artifact {artifact_path(digest)} of {subject} is missing"
-            checking.damage(subject, "artifacts", None, message)
+            checking.damage(subject, "artifacts", message)
 
     def _read_by_digest(self, checking: Checking) -> None:
         """Read every body through the index of digests, since `check_bodies` may not reach it."""
@@ -62,8 +61,7 @@ class Needed:
         for digest, subject in wanted.items():
             if digest in lost or checking.is_removed(digest) or checking.body(digest) is not None:
                 continue
-            message = f"body {digest} of {subject} cannot be read"
-            checking.damage(subject, "bodies", None, message)
+            checking.damage(subject, "bodies", f"body {digest} of {subject} cannot be read")
 
 
 def _without(
@@ -92,20 +90,18 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
             except (DamageError, TypeError, ValueError, OverflowError, MemoryError) as error:
                 altered = f"body {digest} (key {row['key']}) is damaged: its row is altered"
                 message = str(error) if isinstance(error, DamageError) else altered
-                checking.damage(f"body {digest}", "bodies", None, message)
+                checking.damage(f"body {digest}", "bodies", message)
         checking.totals.checked["bodies"] += len(rows)
         for digest in _without(checking, "tombstones", erased, "kind = 'body'"):
             message = f"body {digest} has no bytes, and no tombstone says why"
-            checking.damage(f"body {digest}", "bodies", "data", message)
+            checking.damage(f"body {digest}", "bodies", message, "data")
         yield checking.take()
     with suppress(DamageError, InvalidRecordError):  # the pages of the index are checked before
         ((count,),) = checking.source.query("SELECT count(*) FROM bodies")  # of an index
         read = checking.totals.checked["bodies"]
         if read != count:
-            message = (
-                f"{read:,} rows of table bodies could be read in order; an index has {count:,}"
-            )
-            checking.damage("table bodies", "bodies", None, message)
+            message = f"{read:,} rows of table bodies could be read in order"
+            checking.damage("table bodies", "bodies", f"{message}; an index has {count:,}")
     yield checking.take()
 
 
@@ -117,15 +113,11 @@ def check_pending(checking: Checking) -> Iterator[list[Finding]]:
     )
     last: Any = b""
     while True:
-        try:
-            rows = checking.source.query(sql, (last, _ROWS_AT_ONCE))
-        except (DamageError, InvalidRecordError):
-            checking.unreadable("pending_artifacts", None, None)
-            rows = []
-        for stored, role, reason in rows:
+        rows = checking.source.read("pending_artifacts", sql, (last, _ROWS_AT_ONCE))
+        for stored, role, reason in rows or ():
             path = _path_of(checking, stored)
             message = f"{role} (artifact {path}) waits in a spool: {reason}"
-            checking.incomplete(f"artifact {path}", "pending_artifacts", None, message)
+            checking.incomplete(f"artifact {path}", "pending_artifacts", message)
         yield checking.take()
         if not rows:
             return
@@ -174,21 +166,22 @@ def _check_artifact(checking: Checking, archive: ArtifactArchive, row: Row) -> N
     path = _path_of(checking, row["digest"])
     subject = f"artifact {path}"
     checking.totals.checked["artifacts"] += 1
-    numbers = {name: row[name] for name in ("size", "stored_size", "line_count")}
-    for name, value in numbers.items():
-        if not isinstance(value, int) and not isinstance(value, Unreadable):
-            checking.damage(subject, "artifacts", name, f"artifacts.{name} of {subject} is altered")
-    known = {name: one for name, one in numbers.items() if isinstance(one, int)}
+    known: dict[str, int] = {}
+    for name in ("size", "stored_size", "line_count"):
+        if isinstance(row[name], int):
+            known[name] = row[name]
+        elif not isinstance(row[name], Unreadable):
+            checking.damage(subject, "artifacts", f"artifacts.{name} of {subject} is altered", name)
     try:
         archive.verify(path, size=known.get("size"), line_count=known.get("line_count"))
         found = archive.stat(path).stored_size
         if known.get("stored_size", found) != found:
             message = f"{subject} is stored in {found:,} bytes, not {known['stored_size']:,}"
-            checking.damage(subject, "artifacts", "stored_size", message)
+            checking.damage(subject, "artifacts", message, "stored_size")
     except (DamageError, InvalidRecordError, OSError) as error:
-        checking.damage(subject, "artifacts", None, str(error))
+        checking.damage(subject, "artifacts", str(error))
     except UnavailableError as error:
-        checking.incomplete(subject, "artifacts", None, f"{subject} cannot be read now: {error}")
+        checking.incomplete(subject, "artifacts", f"{subject} cannot be read now: {error}")
 
 
 def _path_of(checking: Checking, stored: Any) -> str:

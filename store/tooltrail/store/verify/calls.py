@@ -1,29 +1,54 @@
-"""Compares calls with their facts: the row, the texts, and every child row."""
+"""Compares calls with their facts: the row, the texts, and every child row.
 
-from collections.abc import Collection, Sequence
+A fact that does not say what was shown names neither canonical result nor receipt. Then the rows
+are compared with the digest in `surfaces.shown`; only `Receipts` makes both texts again.
+"""
+
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
 from tooltrail.journal.invocation import SEEN
-from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.fact_spelling import read_fact
-from tooltrail.records.facts import CallEnded, CallStarted, Shown, StreamFact
+from tooltrail.records.digests import EMPTY, Digest, digest_from_hex, digest_of
+from tooltrail.records.fact_spelling import read_shown, shown_json
+from tooltrail.records.facts import (
+    ArtifactFact,
+    CallEnded,
+    CallStarted,
+    OmissionFact,
+    Shown,
+    StreamFact,
+)
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.known import Entry
-from tooltrail.store.ingest.outcomes import VERDICTS, is_body, verdict_of
+from tooltrail.store.ingest.outcomes import (
+    NOT_RENDERED,
+    VERDICTS,
+    is_body,
+    made_shown,
+    renderer_of,
+    text_of,
+    verdict_of,
+)
+from tooltrail.store.references import (
+    expand_canonical,
+    expand_output,
+    has_references,
+    stream_members,
+)
 from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
-from tooltrail.store.verify.surfaces import Call, check_shown
 
 OF_CALLS: Final = ("streams", "omissions", "invocation_artifacts", "structured_outputs")
 """Tables with further rows of a call besides its texts. The rows exist once the call has ended."""
 
 
-def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, Call]:
+def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, "Call"]:
     """The rows of some calls."""
     source, connection = checking.source, checking.connection
     names = list(dict.fromkeys(map(connection.uuid, ids)))
@@ -35,126 +60,284 @@ def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, Call]:
     for row in found:
         key, call_id = row["key"], uuid_from(row["id"])
         its = {table: owned[key] for table, owned in children.items()}
-        calls[call_id] = Call(f"call {call_id}", row, texts[key][0] if texts[key] else {}, its)
+        surfaces = texts[key][0] if texts[key] else {}
+        calls[call_id] = Call(checking, f"call {call_id}", row, surfaces, its)
     return calls
 
 
-def check_start(
-    checking: Checking, call: Call, fact: CallStarted, entry: Entry, expected: Row
-) -> None:
-    """Compare the values of a start; `expected` has the values that follow from the session."""
-    subject = call.subject
-    expected |= rows.start_row(checking.connection, fact, entry)
-    has_ended = call.row["end_entry"] is not None
-    if has_ended:
-        del expected["state"]
-    else:
-        expected |= rows.NO_END
-    checking.compare(subject, "invocations", expected, call.row)
-    if not call.texts:
-        checking.damage(subject, "surfaces", None, f"the texts of {subject} are missing")
-    call.check(checking, "arguments", fact.arguments)
-    if call.inexact:
-        checking.compare(subject, "surfaces", {"is_exact": False}, call.texts)
-    if has_ended:
-        return
-    checking.incomplete(subject, "invocations", "state", f"{subject} has not ended")
-    if call.texts:
-        checking.compare(subject, "surfaces", rows.NO_OUTCOME, call.texts)
-        call.check_exactness(checking)
-    for table, children in call.children.items():
-        checking.compare_rows(subject, table, [], children)
+@dataclass
+class Call:
+    """The stored rows of one call, and the state of its texts.
+
+    Attributes:
+        subject: name of the call in findings.
+        texts: row of `surfaces`; empty if it is missing, which is reported.
+        children: the other rows, by table.
+        streams: the streams in the fact of the end.
+        exact: the exact bytes of each compared text; None if the text is damaged or removed.
+        inexact: the texts whose columns hold substitutes.
+    """
+
+    checking: Checking
+    subject: str
+    row: Row
+    texts: Row
+    children: Mapping[str, Sequence[Row]]
+    streams: Sequence[StreamFact] = ()
+    exact: dict[str, bytes | None] = field(default_factory=dict[str, bytes | None])
+    inexact: set[str] = field(default_factory=set[str])
+
+    @property
+    def came_later(self) -> bool:
+        """Whether the row says that another fact than that of the end brought the receipt."""
+        return self.texts["receipt_entry"] is not None
+
+    def check_start(self, fact: CallStarted, entry: Entry, expected: Row) -> None:
+        """Compare the values of a start; `expected` has the values that follow from the session."""
+        checking, has_ended = self.checking, self.row["end_entry"] is not None
+        expected |= rows.start_row(checking.connection, fact, entry)
+        if has_ended:
+            del expected["state"]
+        else:
+            expected |= rows.NO_END
+        checking.compare(self.subject, "invocations", expected, self.row)
+        if not self.texts:
+            self._damage(f"the texts of {self.subject} are missing")
+        self._check_text("arguments", fact.arguments)
+        if self.inexact:
+            self._compare_texts({"is_exact": False})
+        if has_ended:
+            return
+        message = f"{self.subject} has not ended"
+        checking.incomplete(self.subject, "invocations", message, "state")
+        if self.texts:
+            self._compare_texts(rows.NO_OUTCOME)
+            self._check_exactness()
+        for table in self.children:
+            self.compare_rows(table, [])
+
+    def check_end(self, fact: CallEnded, entry: Entry, needed: Needed) -> None:
+        """Compare the values of the end of a call."""
+        checking, connection = self.checking, self.checking.connection
+        self.streams = fact.streams
+        self._check_text("output", fact.output)
+        if fact.extras is not None:
+            needed.optional.setdefault(fact.extras, self.subject)
+        shown = self._check_shown(fact)
+        expected = rows.end_columns(connection, fact, shown.omissions, entry)
+        checking.compare(self.subject, "invocations", expected, self.row)
+        self._check_cut_size(shown, expected["output_size"])
+        offsets = [row["receipt_offset"] for row in self.children["streams"]]
+        offsets += [None] * (len(fact.streams) - len(offsets))
+        placed = list(zip(fact.streams, offsets, strict=False))
+        self.compare_rows("streams", rows.stream_rows(connection, self.row["key"], placed))
+        self._check_verdict(shown)
+        if "arguments" not in self.exact and not self.inexact and self.texts.get("is_exact") != 1:
+            # The call began in an earlier batch. Its arguments may be inexact.
+            start = checking.fact(self.row["journal_key"], self.row["start_entry"])
+            if isinstance(start, CallStarted):
+                self._check_text("arguments", start.arguments)
+            else:
+                self.exact["arguments"] = None
+        self._check_exactness()
+        artifacts = {one.digest for one in shown.artifacts}
+        bodies = {one.digest for one in fact.streams if is_body(fact, one)} - artifacts
+        for stream, offset in placed:
+            if offset is None:
+                wanted = needed.bodies if stream.digest in bodies else needed.artifacts
+                wanted.setdefault(stream.digest, self.subject)
+            else:
+                self._check_shared(stream, offset)
+        for artifact in shown.artifacts:
+            needed.artifacts.setdefault(artifact.digest, self.subject)
+
+    def compare_rows(self, table: str, expected: Sequence[Row]) -> None:
+        """Compare the rows of one table with the rows from the fact, in order."""
+        self.checking.compare_rows(self.subject, table, expected, self.children[table])
+
+    def plain(self, name: str) -> bytes | None:
+        """The bytes of a text, with its references expanded."""
+        stored = self.texts[name]
+        if not isinstance(stored, str):
+            return None
+        if name == "canonical":
+            stored = expand_canonical(stored, self.exact.get("receipt") or b"")
+        if name == "output":
+            stored = expand_output(stored, [stream_members(one) for one in self.streams])
+        return stored.encode("utf-8", "surrogateescape")
+
+    def _damage(self, message: str, column: str | None = None) -> None:
+        self.checking.damage(self.subject, "surfaces", message, column)
+
+    def _compare_texts(self, expected: Row) -> None:
+        self.checking.compare(self.subject, "surfaces", expected, self.texts)
+
+    def _check_text(self, name: str, digest: Digest) -> None:
+        """Compare a text with its digest."""
+        stored = self.texts.get(name)
+        if not self.texts or isinstance(stored, Unreadable):
+            return
+        plain = self.plain(name)
+        if plain is not None and digest_of(plain) == digest:
+            self.exact[name] = plain
+            if name in {"output", "canonical"} and has_references(plain.decode()):
+                self.inexact.add(name)  # text of a tool that looks like a reference
+            return
+        self.exact[name], problem = None, "is not what its fact says"
+        if stored is None:
+            if self.checking.is_removed(digest):
+                return
+            problem = "is missing, and no tombstone says why"
+        else:
+            body = self.checking.body(digest)
+            if body is not None and text_of(body)[0] == stored:
+                self.exact[name] = body
+                self.inexact.add(name)
+                return
+        words = "complete output" if name == "output" else name
+        self._damage(f"the {words} of {self.subject} {problem}", name)
+
+    def _check_exactness(self) -> None:
+        """Compare `is_exact` with the texts. Call this after all texts were compared.
+
+        If only the arguments are inexact, the check of the start compares `is_exact`.
+        """
+        if self.texts and None not in self.exact.values() and self.inexact != {"arguments"}:
+            self._compare_texts({"is_exact": not self.inexact})
+
+    def _check_cut_size(self, shown: Shown, output_size: int | None) -> None:
+        """Compare how much of the output was cut, unless the erased receipt would say it."""
+        renderer, receipt = self.texts.get("renderer"), self.texts.get("receipt")
+        if not self.texts or (renderer == SEEN and not isinstance(receipt, str)):
+            return
+        with suppress(TypeError):  # a damaged omission, which is reported
+            size = rows.cut_size(output_size, shown.omissions, renderer, receipt)
+            self._compare_texts({"cut_size": size})
+
+    def _check_verdict(self, shown: Shown) -> None:
+        """Compare the row of a structured output, unless the shown result cannot be read."""
+        if not shown.renderer:
+            return
+        expected: list[Row] = []
+        if shown.renderer == VERDICTS:
+            try:
+                verdict = verdict_of(self.exact.get("canonical") or b"")
+            except (LookupError, TypeError, ValueError):
+                return
+            if verdict is not None:
+                connection, key = self.checking.connection, self.row["key"]
+                expected = [rows.verdict_row(connection, key, verdict)]
+        self.compare_rows("structured_outputs", expected)
+
+    def _check_shared(self, stream: StreamFact, offset: Any) -> None:
+        """Check that the bytes of a stream are in the receipt, first at the offset in its row."""
+        receipt = self.exact.get("receipt")
+        if receipt is None or isinstance(offset, Unreadable):
+            return
+        is_found = isinstance(offset, int) and offset >= 0 and self.inexact <= {"arguments"}
+        content = receipt[offset : offset + stream.size] if is_found else b""
+        if not is_found or digest_of(content) != stream.digest or receipt.find(content) != offset:
+            message = f"stream {stream.role} of {self.subject} is not where its row says"
+            self.checking.damage(self.subject, "streams", message, "receipt_offset")
+
+    def _check_shown(self, fact: CallEnded) -> Shown:
+        """Compare canonical result and receipt with what was shown; return that, if known."""
+        if not self.texts:
+            return fact.shown or NOT_RENDERED
+        shown = fact.shown or self._kept_shown()
+        if fact.source is None or fact.receipt is not None or not self.came_later:
+            self._compare_texts({"receipt_journal_key": None, "receipt_entry": None})
+        # The receipt first: the canonical result may refer to it.
+        if fact.source is not None:
+            self._check_seen(fact)
+        if shown is None:
+            return self._check_made(fact)
+        connection, key = self.checking.connection, self.row["key"]
+        if fact.source is None:
+            self._check_text("receipt", shown.receipt)
+            renderer = connection.text(shown.renderer)
+            self._compare_texts({"renderer": renderer, "renderer_version": shown.renderer_version})
+        if fact.source is None and fact.shown is not None:
+            self._compare_texts({"shown": None})
+        self._check_text("canonical", shown.canonical)
+        self.compare_rows("omissions", rows.omission_rows(connection, key, shown.omissions))
+        artifacts = rows.artifact_rows(connection, key, shown.artifacts)
+        self.compare_rows("invocation_artifacts", artifacts)
+        return shown
+
+    def _check_seen(self, fact: CallEnded) -> None:
+        """Compare the receipt of an imported call with the text that the model saw."""
+        came_later = fact.receipt is None and self.came_later
+        if came_later:
+            place = (self.texts["receipt_journal_key"], self.texts["receipt_entry"])
+            later = self.checking.fact(*place)
+            if isinstance(later, CallEnded) and later.id == uuid_from(self.row["id"]):
+                fact = later  # else the row names no such fact
+        renderer = renderer_of(fact, NOT_RENDERED)
+        expected: Row = {"renderer": renderer, "renderer_version": None if renderer is None else 0}
+        if fact.receipt is None:
+            expected["receipt"] = None
+        else:
+            self._check_text("receipt", fact.receipt)
+        self._compare_texts(expected)
+        if came_later:
+            self.inexact.discard("receipt")  # `is_exact` is about the texts of the first end
+
+    def _kept_shown(self) -> Shown | None:
+        """The `Shown` that the ingester made of inexact texts, from a body; None without one."""
+        stored = self.texts["shown"]
+        if self.texts["is_exact"] or not isinstance(stored, bytes):
+            return None
+        body = self.checking.body(self.checking.digest(stored))
+        return None if body is None else read_shown(body)
+
+    def _check_made(self, fact: CallEnded) -> Shown:
+        """Compare the rows that the ingester made with the digest `shown`."""
+        stored, texts, found = self.texts["shown"], self.texts, None
+        try:
+            found = self._made(fact)
+            if self.checking.connection.sha(digest_of(shown_json(found))) == stored:
+                return found
+        except (AttributeError, TypeError, ValueError):
+            pass
+        self.exact |= {"receipt": None, "canonical": None}
+        if isinstance(stored, Unreadable):
+            return NOT_RENDERED
+        is_gone = texts["canonical"] is None or texts["receipt"] is None
+        can_be_removed = is_gone and isinstance(stored, bytes)
+        if not can_be_removed or not self.checking.is_removed(self.checking.digest(stored)):
+            self._damage(
+                f"the canonical result, receipt, renderer, omissions or artifacts of {self.subject}"
+                " are not what was made of its output; `tooltrail verify --receipts` compares each"
+            )
+        return found or NOT_RENDERED
+
+    def _made(self, fact: CallEnded) -> Shown:
+        """What was shown, computed from the rows.
+
+        Raises `AttributeError`, `TypeError` or `ValueError` if a row holds an impossible value.
+        """
+        omissions, artifacts = self.children["omissions"], self.children["invocation_artifacts"]
+        for table in (omissions, artifacts):
+            if any(row["n"] != n for n, row in enumerate(table)):
+                raise ValueError("the rows of a call are numbered from 0")
+        receipt = self.exact["receipt"] = self.plain("receipt") or b""
+        canonical = self.exact["canonical"] = self.plain("canonical") or b""
+        is_made = fact.source is None
+        shown = Shown(
+            canonical=digest_of(canonical),
+            receipt=digest_of(receipt) if is_made else EMPTY,
+            renderer=self.texts["renderer"] if is_made else "",
+            renderer_version=self.texts["renderer_version"] if is_made else 0,
+            omissions=tuple(map(_omission, omissions)),
+            artifacts=tuple(
+                ArtifactFact(role=row["role"], digest=digest_from_hex(bytes(row["digest"]).hex()))
+                for row in artifacts
+            ),
+        )
+        return made_shown(shown)
 
 
-def check_end(
-    checking: Checking, call: Call, fact: CallEnded, entry: Entry, needed: Needed
-) -> None:
-    """Compare the values of the end of a call."""
-    connection, subject, key = checking.connection, call.subject, call.row["key"]
-    call.streams = fact.streams
-    call.check(checking, "output", fact.output)
-    if fact.extras is not None:
-        needed.optional.setdefault(fact.extras, subject)
-    shown = check_shown(checking, call, fact)
-    expected = rows.end_columns(connection, fact, shown.omissions, entry)
-    checking.compare(subject, "invocations", expected, call.row)
-    _check_cut_size(checking, call, shown, expected["output_size"])
-    offsets = [row["receipt_offset"] for row in call.children["streams"]]
-    placed = [(one, offsets[n] if n < len(offsets) else None) for n, one in enumerate(fact.streams)]
-    streams = rows.stream_rows(connection, key, placed)
-    checking.compare_rows(subject, "streams", streams, call.children["streams"])
-    verdicts = _verdict_rows(checking, call, shown)
-    if verdicts is not None:
-        stored = call.children["structured_outputs"]
-        checking.compare_rows(subject, "structured_outputs", verdicts, stored)
-    if "arguments" not in call.exact and not call.inexact and call.texts.get("is_exact") != 1:
-        _check_arguments(checking, call)
-    call.check_exactness(checking)
-    artifacts = {one.digest for one in shown.artifacts}
-    bodies = {one.digest for one in fact.streams if is_body(fact, one)} - artifacts
-    _check_streams(checking, call, placed, bodies, needed)
-    for artifact in shown.artifacts:
-        needed.artifacts.setdefault(artifact.digest, subject)
-
-
-def _check_cut_size(checking: Checking, call: Call, shown: Shown, output_size: int | None) -> None:
-    """Compare how much of the output was cut, unless the erased receipt would say it."""
-    renderer, receipt = call.texts.get("renderer"), call.texts.get("receipt")
-    if not call.texts or (renderer == SEEN and not isinstance(receipt, str)):
-        return
-    with suppress(TypeError):  # a damaged omission, which is reported
-        size = rows.cut_size(output_size, shown.omissions, renderer, receipt)
-        checking.compare(call.subject, "surfaces", {"cut_size": size}, call.texts)
-
-
-def _check_arguments(checking: Checking, call: Call) -> None:
-    """Compare the arguments of a call that began in an earlier batch, to know if they are exact."""
-    start = checking.fact_json(call.row["journal_key"], call.row["start_entry"])
-    try:
-        fact = None if start is None else read_fact(start)
-    except ValueError:
-        fact = None
-    if isinstance(fact, CallStarted):
-        call.check(checking, "arguments", fact.arguments)
-    else:
-        call.exact["arguments"] = None
-
-
-def _verdict_rows(checking: Checking, call: Call, shown: Shown) -> list[Row] | None:
-    """The row of a structured output, if it is one; None if the shown result cannot be read."""
-    if shown.renderer != VERDICTS:
-        return [] if shown.renderer else None
-    try:
-        verdict = verdict_of(call.exact.get("canonical") or b"")
-    except (LookupError, TypeError, ValueError):
-        return None
-    if verdict is None:
-        return []
-    return [rows.verdict_row(checking.connection, call.row["key"], verdict)]
-
-
-def _check_streams(
-    checking: Checking,
-    call: Call,
-    placed: Sequence[tuple[StreamFact, Any]],
-    bodies: Collection[Digest],
-    needed: Needed,
-) -> None:
-    """Check that the bytes of every stream are at the location in its row."""
-    receipt = call.exact.get("receipt")
-    for stream, offset in placed:
-        if offset is None:
-            wanted = needed.bodies if stream.digest in bodies else needed.artifacts
-            wanted.setdefault(stream.digest, call.subject)
-        elif receipt is not None and not isinstance(offset, Unreadable):
-            is_shared = call.inexact <= {"arguments"} and _stands_at(receipt, offset, stream)
-            if not is_shared:
-                message = f"stream {stream.role} of {call.subject} is not where its row says"
-                checking.damage(call.subject, "streams", "receipt_offset", message)
-
-
-def _stands_at(receipt: bytes, offset: Any, stream: StreamFact) -> bool:
-    if not isinstance(offset, int) or offset < 0:
-        return False
-    content = receipt[offset : offset + stream.size]
-    return digest_of(content) == stream.digest and receipt.find(content) == offset
+def _omission(row: Row) -> OmissionFact:
+    members = {name: row[name] for name in ("stage", "field", "unit", "reason")}
+    return OmissionFact(**members, before=row["before_count"], after=row["after_count"])

@@ -1,13 +1,16 @@
 """The shared state of all checks: the rows, the findings, and the state across batches."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from uuid import UUID
 
 from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.records.errors import DamageError
+from tooltrail.records.fact_spelling import read_fact
+from tooltrail.records.facts import Fact
 from tooltrail.store.bodies import decode_body, unpack_fact
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.known import FIRST_SEQ
@@ -15,7 +18,6 @@ from tooltrail.store.verify.source import Source
 
 _KNOWN_SESSIONS: Final = 20_000
 """Most sessions in memory. With more in one journal, positions are compared less strictly."""
-
 
 FindingKind = Literal["damage", "incomplete"]
 
@@ -124,38 +126,35 @@ class Checking:
         found, self._found = self._found, []
         return found
 
-    def damage(self, subject: str, table: str, column: str | None, message: str) -> None:
+    def damage(self, subject: str, table: str, message: str, column: str | None = None) -> None:
         """Report damage."""
         self.totals.damage_count += 1
         self._found.append(Finding("damage", subject, table, column, message))
 
-    def incomplete(self, subject: str, table: str, column: str | None, message: str) -> None:
+    def incomplete(self, subject: str, table: str, message: str, column: str | None = None) -> None:
         """Report something that the store itself records as incomplete."""
         self.totals.incomplete_count += 1
         self._found.append(Finding("incomplete", subject, table, column, message))
 
     def missing(self, subject: str, table: str) -> None:
         """Report a row that is missing."""
-        self.damage(subject, table, None, f"{subject} is missing")
+        self.damage(subject, table, f"{subject} is missing")
 
     def unreadable(self, table: str, row: str | None, column: str | None) -> None:
         """Report a value, a row, or any number of rows, that the database cannot read."""
         if row is None:
-            message = f"some rows of table {table} cannot be read"
-            self.damage(f"table {table}", table, column, message)
+            self.damage(f"table {table}", table, f"some rows of table {table} cannot be read")
             return
         subject = f"row with {row} of {table}"
         what = f"the {subject}" if column is None else f"{table}.{column} of the row with {row}"
-        self.damage(subject, table, column, f"{what} cannot be read")
+        self.damage(subject, table, f"{what} cannot be read", column)
 
-    def compare(
-        self, subject: str, table: str, expected: Mapping[str, object], stored: Row
-    ) -> None:
+    def compare(self, subject: str, table: str, expected: Row, stored: Row) -> None:
         """Compare a row with the values from its fact, column by column."""
         for name, wanted in expected.items():
             if wanted != stored[name]:
                 message = f"{table}.{name} of {subject} is not what its fact says"
-                self.damage(subject, table, name, message)
+                self.damage(subject, table, message, name)
 
     def compare_rows(
         self, subject: str, table: str, expected: Sequence[Row], stored: Sequence[Row]
@@ -165,7 +164,7 @@ class Checking:
             self.compare(subject, table, wanted, found)
         if len(expected) != len(stored):
             message = f"{subject} has {len(stored)} rows of {table}, not {len(expected)}"
-            self.damage(subject, table, None, message)
+            self.damage(subject, table, message)
 
     def body(self, digest: Digest) -> bytes | None:
         """The bytes of a body; None if it is missing or damaged, which is reported elsewhere."""
@@ -191,6 +190,13 @@ class Checking:
             return unpack_fact(rows[0]["fact"]) if rows else None
         except (TypeError, DamageError):
             return None
+
+    def fact(self, journal: Any, n: Any) -> Fact | None:
+        """The fact of a ledger entry; None if it is missing or cannot be read."""
+        spelled = self.fact_json(journal, n)
+        with suppress(ValueError):
+            return None if spelled is None else read_fact(spelled)
+        return None
 
     def is_removed(self, digest: Digest) -> bool:
         """Whether retention removed the body with a digest."""

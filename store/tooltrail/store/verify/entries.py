@@ -19,18 +19,16 @@ from tooltrail.records.facts import (
 )
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
-from tooltrail.store.ingest.batch import differing_members
+from tooltrail.store.ingest.batch import IDENTITY, differing_members
 from tooltrail.store.ingest.known import MessageFact
 from tooltrail.store.verify.bodies import Needed
-from tooltrail.store.verify.calls import check_end, check_start, load_calls
+from tooltrail.store.verify.calls import load_calls
 from tooltrail.store.verify.checking import Checking, SessionState
 from tooltrail.store.verify.ledger import AppliedFact, Journal
-from tooltrail.store.verify.surfaces import Receipts
+from tooltrail.store.verify.receipts import Receipts
 
 OF_MESSAGES: Final = ("tool_offers", "agent_legs", "agent_outcomes")
 """Tables with further rows of a message."""
-
-_IDENTITY: Final = frozenset({"kind", "id", "session"})
 
 
 class EntryChecks:
@@ -131,8 +129,12 @@ class EntryChecks:
         self._need_bodies(fact, subject)
         if isinstance(fact, ToolsOffered):
             self._check_tools(fact)
-        made = self._message_rows(fact)
-        if made is None:
+        bodies: dict[Digest, bytes] = {}
+        if isinstance(fact, AgentLeg | AgentOutcome):
+            bodies[fact.document] = self._checking.body(fact.document) or b""
+        try:
+            made = rows.message_rows(self._connection, fact, bodies)
+        except (LookupError, TypeError, ValueError):
             return  # a missing or damaged body that describes the message is reported elsewhere
         expected |= made.columns
         expected["created_at"] = self._connection.moment(fact.at)
@@ -160,7 +162,7 @@ class EntryChecks:
         for digest in (fact.policy, fact.environment):
             if digest is not None and digest != EMPTY:
                 self._needed.optional.setdefault(digest, subject)
-        check_start(self._checking, call, fact, entry.place, expected)
+        call.check_start(fact, entry.place, expected)
 
     def _check_ended(self, entry: AppliedFact, fact: CallEnded) -> None:
         self._session_of(entry, fact)
@@ -170,9 +172,9 @@ class EntryChecks:
         named = (call.row["end_journal_key"], call.row["end_entry"])
         if not self._is_repeated(entry, call.subject, *named):
             self._checking.matched["invocations.end_entry"] += 1
-            check_end(self._checking, call, fact, entry.place, self._needed)
+            call.check_end(fact, entry.place, self._needed)
             if self._receipts is not None:
-                self._receipts.check_end(self._checking, call, fact)
+                self._receipts.check_end(call, fact)
 
     def _session_of(self, entry: AppliedFact, fact: Any) -> SessionState:
         """The session of a fact. The first fact of a session determines when it began."""
@@ -246,26 +248,13 @@ class EntryChecks:
             differing = differing_members(stored, entry.json)
         except (AttributeError, LookupError, ValueError):
             return False
-        if _IDENTITY & set(differing):
+        if IDENTITY & set(differing):
             return False
         if differing:
             name = f"entry {here.n} of the ledger"
             message = f"{name} contradicts {subject}, and is not among the rejected facts"
-            self._checking.damage(subject, "ledger_entries", None, message)
+            self._checking.damage(subject, "ledger_entries", message)
         return True
-
-    def _message_rows(self, fact: MessageFact) -> rows.MessageRows | None:
-        """The rows of a fact; None if a body that describes them is missing."""
-        bodies: dict[Digest, bytes] = {}
-        if isinstance(fact, AgentLeg | AgentOutcome):
-            document = self._checking.body(fact.document)
-            if document is None:
-                return None
-            bodies[fact.document] = document
-        try:
-            return rows.message_rows(self._connection, fact, bodies)
-        except (LookupError, TypeError, ValueError):
-            return None
 
     def _check_tools(self, fact: ToolsOffered) -> None:
         """Compare the rows of tools with an offer of them, and with their definitions."""
@@ -300,4 +289,4 @@ def check_tool_times(checking: Checking) -> None:
     for digest, is_made in checking.tools.items():
         if not is_made:
             message = f"tools.created_at of tool {digest} is not the time of its first offer"
-            checking.damage(f"tool {digest}", "tools", "created_at", message)
+            checking.damage(f"tool {digest}", "tools", message, "created_at")

@@ -84,36 +84,31 @@ _RULES: Final = (
 def check_extras(checking: Checking) -> Iterator[list[Finding]]:
     """Report the rows without a fact. Call this after all facts were compared."""
     for rule in _RULES:
+        table = rule.table
         try:
             if rule.column is not None:
-                sql = f"SELECT count({rule.column}) FROM {rule.table}"
+                sql = f"SELECT count({rule.column}) FROM {table}"
                 ((count,),) = checking.source.query(sql)
-                if count <= checking.matched[f"{rule.table}.{rule.column}"]:
+                if count <= checking.matched[f"{table}.{rule.column}"]:
                     continue
-            _name_extras(checking, rule)
+            sql = f"SELECT {rule.names} FROM {table} AS t WHERE {rule.extra} LIMIT ?"
+            found = checking.source.query(sql, (_AT_ONCE,))
         except (DamageError, InvalidRecordError) as error:
-            table = rule.table
             message = f"the rows of {table} cannot be counted: {error}"
-            checking.damage(f"table {table}", table, None, message)
+            checking.damage(f"table {table}", table, message)
+            found = []
+        for row in found:
+            subject = f"{rule.subject} {' entry '.join(_spelled(checking, one) for one in row)}"
+            what = f"{table}.{rule.column} of {subject}" if rule.column else subject
+            checking.damage(subject, table, f"{what} has no entry in the ledger", rule.column)
+        if len(found) == _AT_ONCE:
+            message = f"{table} may have more than {_AT_ONCE} rows without an entry in the ledger"
+            checking.damage(f"table {table}", table, message)
         yield checking.take()
-
-
-def _name_extras(checking: Checking, rule: _Rule) -> None:
-    table = rule.table
-    sql = f"SELECT {rule.names} FROM {table} AS t WHERE {rule.extra} LIMIT ?"
-    found = checking.source.query(sql, (_AT_ONCE,))
-    for row in found:
-        subject = f"{rule.subject} {' entry '.join(_spelled(checking, one) for one in row)}"
-        what = f"{table}.{rule.column} of {subject}" if rule.column else subject
-        checking.damage(subject, table, rule.column, f"{what} has no entry in the ledger")
-    if len(found) == _AT_ONCE:
-        message = f"{table} may have more than {_AT_ONCE} rows without an entry in the ledger"
-        checking.damage(f"table {table}", table, None, message)
 
 
 def _spelled(checking: Checking, value: object) -> str:
     """A value that identifies a row, as text."""
     if not isinstance(value, bytes):
         return str(value)
-    is_id = len(value) == 16
-    return str(uuid_from(value)) if is_id else checking.digest(value)
+    return str(uuid_from(value)) if len(value) == 16 else checking.digest(value)

@@ -21,6 +21,9 @@ _MAX_HOLES: Final = 1_000
 """Most holes of one journal that are reported."""
 
 _LEDGER: Final = "ledger_entries"
+_BEFORE_BRANCH: Final = """
+SELECT e.hash FROM ledger_entries e JOIN journals j ON j.key = e.journal_key
+WHERE e.n = ? AND (j.id = ? OR j.branch_of = ?)"""
 _UNKNOWN_JOURNALS: Final = """
 SELECT DISTINCT journal_key FROM ledger_entries
 WHERE journal_key NOT IN (SELECT key FROM journals) ORDER BY journal_key"""
@@ -57,33 +60,27 @@ class AppliedFact(NamedTuple):
 
 def read_journals(checking: Checking) -> list[Journal]:
     """The journals, including journals that have ledger entries but no row."""
-    gaps = dict[Any, int]()
-    for rows in checking.source.scan("rejected_facts", "key", 500, "n IS NULL"):
-        for row in rows:
-            journal = row["journal_key"]
-            gaps[journal] = gaps.get(journal, 0) + 1
-            subject = f"damaged place {gaps[journal]} of journal {journal}"
-            checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
-            message = f"{subject}: {row['reason']}"
-            checking.incomplete(subject, "rejected_facts", None, message)
-    found = list[Journal]()
+    found, gaps = list[Journal](), dict[Any, int]()
     for rows in checking.source.scan("journals", "key", 500):
         for row in rows:
             try:
                 name = str(uuid_from(row["id"]))
             except ValueError:
                 name = repr(row["id"])
-            gap_count = gaps.get(row["key"], 0)
-            found.append(Journal(row["key"], f"journal {name}", row, gap_count))
-    try:
-        unknown = checking.source.query(_UNKNOWN_JOURNALS)
-    except (DamageError, InvalidRecordError):
-        unknown = []
-        checking.unreadable(_LEDGER, None, None)
-    for (key,) in unknown:
+            found.append(Journal(row["key"], f"journal {name}", row, 0))
+    names = {one.key: one.name for one in found}
+    for rows in checking.source.scan("rejected_facts", "key", 500, "n IS NULL"):
+        for row in rows:
+            journal = row["journal_key"]
+            gaps[journal] = gaps.get(journal, 0) + 1
+            subject = f"damaged place {gaps[journal]} of {names.get(journal, f'journal {journal}')}"
+            checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
+            checking.incomplete(subject, "rejected_facts", f"{subject}: {row['reason']}")
+    found = [one._replace(gap_count=gaps.get(one.key, 0)) for one in found]
+    for (key,) in checking.source.read(_LEDGER, _UNKNOWN_JOURNALS) or ():
         subject = f"journal {key}"
         message = f"{subject} is missing, but the ledger has entries of it"
-        checking.damage(subject, "journals", None, message)
+        checking.damage(subject, "journals", message)
         if isinstance(key, int):
             found.append(Journal(key, subject, None, 0))
     return found
@@ -98,6 +95,7 @@ class Ledger:
         self._next: int = 0
         self._count = 0
         self._lost: int = 0
+        self._gap_count = journal.gap_count
         self._holes: list[tuple[int, int]] = []
         # Possible hashes of the entry before; None if unknown.
         self._hashes: tuple[Any, ...] | None = (FIRST_HASH,)
@@ -131,7 +129,7 @@ class Ledger:
             if rejected is None and is_linked:
                 is_newer = isinstance(error, NewerFactError)
                 report = checking.incomplete if is_newer else checking.damage
-                report(subject, _LEDGER, "fact", f"the fact of {subject} cannot be read: {error}")
+                report(subject, _LEDGER, f"the fact of {subject} cannot be read: {error}", "fact")
         subject_id = checking.connection.uuid(None if fact is None else subject_of(fact))
         kind = "unknown" if fact is None else fact.kind
         if data is not None and (fact is not None or is_linked):
@@ -143,9 +141,9 @@ class Ledger:
                 checking.compare(subject, table, {"subject_id": subject_id}, rejected)
                 if not _is_kept(fact, data, kept):
                     message = f"the bytes of {subject} that were kept are altered"
-                    checking.damage(subject, table, "data", message)
+                    checking.damage(subject, table, message, "data")
             message = f"{subject} could not be applied: {rejected['reason']}"
-            checking.incomplete(subject, table, None, message)
+            checking.incomplete(subject, table, message)
         elif data is not None and fact is not None:
             return AppliedFact(known.Entry(self._journal.key, n), fact, data, self._lost)
         else:
@@ -160,17 +158,20 @@ class Ledger:
             return unpack_fact(packed)
         except DamageError:
             message = f"the fact of {subject} cannot be unpacked"
-            self._checking.damage(subject, _LEDGER, "fact", message)
+            self._checking.damage(subject, _LEDGER, message, "fact")
             return None
 
     def _follow(self, subject: str, n: int, data: bytes | None, stored: Any) -> bool:
         """Check that an entry continues the chain."""
         if n != self._next:
-            self._hashes = None
-            if len(self._holes) < _MAX_HOLES:
-                self._holes.append((self._next, n - 1))
-            if len(self._holes) > self._journal.gap_count:
-                self._lost += n - self._next
+            self._hashes = self._hashes_before_branch(n) if self._next == 0 else None
+            if self._hashes is not None:
+                self._gap_count -= 1  # the notice of the branch explains no missing entries
+            else:
+                if len(self._holes) < _MAX_HOLES:
+                    self._holes.append((self._next, n - 1))
+                if len(self._holes) > self._gap_count:
+                    self._lost += n - self._next
         self._next, self._count = n + 1, self._count + 1
         if data is None:
             self._hashes = (stored,) if isinstance(stored, bytes) else None
@@ -182,41 +183,53 @@ class Ledger:
         # If the fact was altered, the next entry continues the stored hash; else the expected one.
         self._hashes = (stored, *expected)
         message = f"{subject} does not continue the chain: its fact or its hash was altered"
-        self._checking.damage(subject, _LEDGER, "hash", message)
+        self._checking.damage(subject, _LEDGER, message, "hash")
         return False
+
+    def _hashes_before_branch(self, n: int) -> tuple[Any, ...] | None:
+        """The possible hashes before the first entry of a branch; None if it is no branch.
+
+        The entries before are those of the journal from which the branch departs, or of another
+        branch of that journal.
+        """
+        root = None if self._journal.row is None else self._journal.row["branch_of"]
+        if root is None:
+            return None
+        rows = self._checking.source.read(_LEDGER, _BEFORE_BRANCH, (n - 1, root, root))
+        return tuple(bytes(stored) for (stored,) in rows or ()) or None
 
     def _check_holes(self) -> None:
         checking, journal = self._checking, self._journal
-        is_explained = len(self._holes) <= journal.gap_count
+        is_explained = len(self._holes) <= self._gap_count
         for first, last in self._holes:
             entries = f"entry {first}" if first == last else f"entries {first} to {last}"
             subject = f"{entries} of {journal.name}"
             if is_explained:
                 message = f"{subject}: lost with a damaged place of the journal"
-                checking.incomplete(subject, _LEDGER, None, message)
+                checking.incomplete(subject, _LEDGER, message)
             else:
-                checking.damage(subject, _LEDGER, None, f"{subject}: removed from the ledger")
+                checking.damage(subject, _LEDGER, f"{subject}: removed from the ledger")
 
     def _check_head(self, row: Row) -> None:
         """Compare the end of the ledger with the row of the journal."""
-        checking, name, has_gaps = self._checking, self._journal.name, self._journal.gap_count > 0
+        checking, name, has_gaps = self._checking, self._journal.name, self._gap_count > 0
         if row["entry_count"] != self._count:
             message = f"{name} has {self._count:,} entries, not {row['entry_count']}"
-            checking.damage(name, "journals", "entry_count", message)
+            checking.damage(name, "journals", message, "entry_count")
         for column in ("segment", "segment_offset"):
             if not isinstance(row[column], int | Unreadable):
                 message = f"journals.{column} of {name} is not a number"
-                checking.damage(name, "journals", column, message)
+                checking.damage(name, "journals", message, column)
         following = row["next_index"]
         is_behind_gap = has_gaps and isinstance(following, int) and following > self._next
         if following != self._next and not is_behind_gap:
             message = f"{name} goes on with {following}, its ledger with {self._next:,}"
-            checking.damage(name, "journals", "next_index", message)
+            checking.damage(name, "journals", message, "next_index")
         is_behind_gap = has_gaps and row["head"] is None
         is_known = self._count > 0 and self._hashes is not None
         if is_known and row["head"] not in (self._hashes or ()) and not is_behind_gap:
             message = f"the last entry of {name} is not its head: the tail was cut or altered"
-            checking.damage(name, "journals", "head", message)
+            checking.damage(name, "journals", message, "head")
 
 
 def _is_kept(fact: Fact | None, data: bytes, kept: Any) -> bool:

@@ -1,6 +1,6 @@
 """Checks the pages of an SQLite file. PostgreSQL manages its pages itself."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 from tooltrail.records.errors import DamageError
@@ -18,34 +18,26 @@ def check_pages(checking: Checking) -> Iterator[list[Finding]]:
     """
     if not checking.connection.is_sqlite:
         return
-    for table in _tables(checking.connection):
-        if table in _NOT_EVIDENCE:
-            continue
-        for problem in _problems(checking.connection, table):
+    for table, problems in check_tables(checking.connection, without=_NOT_EVIDENCE):
+        for problem in problems:
             checking.may_skip_bodies |= table == "bodies"
-            checking.damage(f"table {table}", table, None, problem)
+            checking.damage(f"table {table}", table, problem)
         yield checking.take()
 
 
-def damaged_tables(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Each problem with the pages of a table or of its indexes: the table, and a sentence."""
-    for table in _tables(connection):
-        for problem in _problems(connection, table):
-            yield table, problem
-
-
-def _tables(connection: Connection) -> list[str]:
-    names = connection.query("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return [name for (name,) in names]
-
-
-def _problems(connection: Connection, table: str) -> list[str]:
-    subject, quoted = f"table {table} or an index of it", table.replace('"', '""')
-    try:
-        problems = run_check(connection, f'PRAGMA quick_check("{quoted}")')
-    except DamageError:
-        return [f"{subject} is damaged"]
-    return [f"{subject}: {problem}" for problem in problems]
+def check_tables(
+    connection: Connection, *, without: Container[str] = ()
+) -> Iterator[tuple[str, list[str]]]:
+    """Each table, and the problems with its pages and those of its indexes, as sentences."""
+    for (table,) in connection.query("SELECT name FROM sqlite_master WHERE type = 'table'"):
+        if table in without:
+            continue
+        subject, quoted = f"table {table} or an index of it", table.replace('"', '""')
+        try:
+            problems = run_check(connection, f'PRAGMA quick_check("{quoted}")')
+            yield table, [f"{subject}: {problem}" for problem in problems]
+        except DamageError:
+            yield table, [f"{subject} is damaged"]
 
 
 def run_check(connection: Connection, pragma: str) -> list[str]:

@@ -82,6 +82,14 @@ class Source:
             finally:
                 self.connection.execute("RELEASE SAVEPOINT verifying")
 
+    def read(self, table: str, sql: str, values: Sequence[object] = ()) -> list[Values] | None:
+        """All rows of a query; None if the engine cannot read the table, which is reported."""
+        try:
+            return self.query(sql, values)
+        except (DamageError, InvalidRecordError):
+            self._report(table, None, None)
+            return None
+
     def rows(
         self,
         table: str,
@@ -98,12 +106,8 @@ class Source:
         """
         selection = _Selection(table, by, where, order)
         names = columns or self._columns_of(table)
-        if isinstance(keys, range):
-            return self._rows(selection, names, keys)
-        found: list[Row] = []
-        for some in in_parts(keys):
-            found += self._rows(selection, names, some)
-        return found
+        parts = [keys] if isinstance(keys, range) else in_parts(keys)
+        return [row for some in parts for row in self._rows(selection, names, some)]
 
     def owned(self, table: str, owner: str, keys: Sequence[Any]) -> dict[Any, list[Row]]:
         """The rows of a table by the owner that their column `owner` names, in order."""
@@ -148,30 +152,24 @@ class Source:
 
     def _end(self, table: str, sql: str, at: int) -> Any:
         """One end of the rows from a number on; None if there are none."""
-        try:
-            ((found,),) = self.query(sql, (at,))
-        except (DamageError, InvalidRecordError):
-            self._report(table, None, None)
-            return UNREADABLE
-        return found
+        found = self.read(table, sql, (at,))
+        return UNREADABLE if found is None else found[0][0]
 
     def _columns_of(self, table: str) -> list[str]:
         if table not in self._columns:
             self._columns[table] = self.connection.column_names(table)
         return self._columns[table]
 
-    def _rows(
-        self, selection: _Selection, columns: Sequence[str], keys: Sequence[Any]
-    ) -> list[Row]:
+    def _rows(self, selection: _Selection, names: Sequence[str], keys: Sequence[Any]) -> list[Row]:
         try:
-            found = self.query(*selection.query(columns, keys))
-            return [dict(zip(columns, values, strict=True)) for values in found]
+            found = self.query(*selection.query(names, keys))
+            return [dict(zip(names, values, strict=True)) for values in found]
         except (DamageError, InvalidRecordError):
             if len(keys) == 1:
-                return self._salvaged(selection, columns, keys)
+                return self._salvaged(selection, names, keys)
             middle = len(keys) // 2
-            first = self._rows(selection, columns, keys[:middle])
-            return first + self._rows(selection, columns, keys[middle:])
+            first = self._rows(selection, names, keys[:middle])
+            return first + self._rows(selection, names, keys[middle:])
 
     def _salvaged(
         self, selection: _Selection, columns: Sequence[str], keys: Sequence[Any]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import Final
 
 from tooltrail.artifacts import ArtifactArchive
@@ -14,8 +15,8 @@ from tooltrail.store.verify.entries import EntryChecks, check_tool_times
 from tooltrail.store.verify.extras import check_extras
 from tooltrail.store.verify.ledger import Ledger, read_journals
 from tooltrail.store.verify.pages import check_pages
+from tooltrail.store.verify.receipts import Receipts
 from tooltrail.store.verify.source import Source
-from tooltrail.store.verify.surfaces import Receipts
 
 _SIZE: Final = """
 SELECT coalesce(sum(entry_count), 0) + (SELECT coalesce(max(key), 0) FROM bodies)
@@ -52,7 +53,9 @@ def verify(
     """
     checking = Checking(Totals() if totals is None else totals)
     receipts = None if families is None else Receipts(families, archive)
-    for findings in _check(checking, database, receipts, archive if with_artifacts else None):
+    rows = _check_rows(checking, database, receipts)
+    artifacts = check_artifacts(checking, database, archive) if with_artifacts else ()
+    for findings in chain(rows, artifacts):
         yield from findings
         if on_progress is not None:
             read = checking.totals.checked
@@ -60,36 +63,26 @@ def verify(
             on_progress(done, checking.size)
 
 
-def _check(
-    checking: Checking,
-    database: Database,
-    receipts: Receipts | None,
-    archive: ArtifactArchive | None,
+def _check_rows(
+    checking: Checking, database: Database, receipts: Receipts | None
 ) -> Iterator[list[Finding]]:
     with database.snapshot() as connection:
         checking.source = Source(connection, checking.unreadable)
-        with suppress(DamageError, InvalidRecordError):  # a check of the rows reports it
+        with suppress(DamageError, InvalidRecordError):  # a check below reports it
             checking.size = int(checking.source.query(_SIZE)[0][0])
-        yield from _check_rows(checking, receipts)
-    if archive is not None:
-        yield from check_artifacts(checking, database, archive)
-
-
-def _check_rows(checking: Checking, receipts: Receipts | None) -> Iterator[list[Finding]]:
-    yield from check_pages(checking)
-    if not checking.source.rows("store_info", "key", [1]):
-        message = "the store lacks its row in store_info"
-        checking.damage("the store", "store_info", None, message)
-    journals = read_journals(checking)
-    checking.has_one_journal = len(journals) == 1
-    for journal in journals:
-        checking.sessions.clear()
-        checks = EntryChecks(checking, journal, receipts)
-        for entries in Ledger(checking, journal).entries():
-            checks.check(entries)
+        yield from check_pages(checking)
+        if not checking.source.rows("store_info", "key", [1]):
+            checking.damage("the store", "store_info", "the store lacks its row in store_info")
+        journals = read_journals(checking)
+        checking.has_one_journal = len(journals) == 1
+        for journal in journals:
+            checking.sessions.clear()
+            checks = EntryChecks(checking, journal, receipts)
+            for entries in Ledger(checking, journal).entries():
+                checks.check(entries)
+                yield checking.take()
             yield checking.take()
-        yield checking.take()
-    check_tool_times(checking)
-    yield from check_extras(checking)
-    yield from check_bodies(checking)
-    yield from check_pending(checking)
+        check_tool_times(checking)
+        yield from check_extras(checking)
+        yield from check_bodies(checking)
+        yield from check_pending(checking)
