@@ -1,5 +1,6 @@
 """Translates errors of the drivers: locked, full, damaged, unreachable or refused."""
 
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -142,7 +143,8 @@ def _translated(error: Exception, target: Target) -> TooltrailError:
     if code == _NO_RIGHT:
         return AccessRefusedError(f"database {target}: access is denied")
     if code in _UNAVAILABLE:
-        return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
+        denied = ": Permission denied" if _is_closed(target) else ""
+        return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}{denied}")
     if isinstance(code, str):
         return _of_server(code, sentence, str(error), target)
     return InvalidRecordError(f"database {target} refused the record: {sentence}")
@@ -163,6 +165,13 @@ def _of_server(code: str, sentence: str, words: str, target: Target) -> Tooltrai
 def _has_no_room(target: Target) -> bool:
     """Whether the disk is full. SQLite reports various errors, since side files need room, too."""
     return isinstance(target, SqliteTarget) and is_below(target.path.parent, SIDE_FILES_BYTES)
+
+
+def _is_closed(target: Target) -> bool:
+    """Whether this user may not read the file. SQLite does not say why it cannot open a file."""
+    if not isinstance(target, SqliteTarget):
+        return False
+    return os.access(target.path, os.F_OK) and not os.access(target.path, os.R_OK)
 
 
 def _sentence_of(error: Exception) -> str:
