@@ -25,6 +25,9 @@ _MOST: Final = 100
 _MOST_SHOWN: Final = 80
 _MOST_SECONDS: Final = 2
 
+_RECORDING: Final = ("exec", "mcp-proxy")
+"""Commands that refuse `@last`, since they record into a session."""
+
 _DIGITS: Final = re.compile("[0-9a-f]{1,64}")
 _PLAIN: Final = re.compile(r"[\w@][\w@%+=:,./#-]*")
 """A word that no shell expands. Other names are not completed: a shell would run `$(…)` in one."""
@@ -62,8 +65,11 @@ def _names(kind: str, beginning: str, context: click.Context) -> Iterator[tuple[
         if kind in SOURCES:
             yield from ((name, "") for name in distinct_values(connection, kind))
         elif kind == "sessions":
+            if context.command.name not in _RECORDING:
+                yield "@last", "the newest of all sessions"
             yield from _recent(connection, "sessions", beginning)
         else:
+            yield "@last", "the newest of all invocations"
             yield from _recent(connection, "invocations", beginning)
             if kind == "artifacts" and beginning:
                 yield from _artifacts(connection, beginning)
@@ -80,7 +86,6 @@ def _artifacts(connection: Connection, beginning: str) -> Iterator[tuple[str, st
 
 def _recent(connection: Connection, table: str, beginning: str) -> Iterator[tuple[str, str]]:
     """The names and ids of the newest invocations or sessions; full ids only if asked for."""
-    yield "@last", f"the newest of all {table}"
     if table == "invocations" and beginning.startswith("@"):
         yield "@running", "the newest that has not ended"
         yield from ((f"@last:{tool}", "") for tool in distinct_values(connection, "tools"))
