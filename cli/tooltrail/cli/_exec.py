@@ -32,13 +32,7 @@ from tooltrail.cli._standard import drop_unwritten, open_missing
 from tooltrail.journal.log import Position
 from tooltrail.records.errors import InvalidRecordError, TooltrailError, UnavailableError
 from tooltrail.redaction.rules import RuleSet
-from tooltrail.store.engines.targets import (
-    SQLITE_HEADER,
-    SqliteTarget,
-    Target,
-    is_there,
-    parse_target,
-)
+from tooltrail.store.engines.targets import SQLITE_HEADER, SqliteTarget, is_there, parse_target
 from tooltrail.store.roots import default_spool
 
 _MOST_WAITING = 64
@@ -85,7 +79,9 @@ def run_recorded(request: Request) -> int:
     """
     target = parse_target(request.db or default_database())
     spool = Path(request.spool) if request.spool else default_spool(target)
-    has_database = _has_database(target)
+    has_database = True
+    with suppress(UnavailableError):  # a database that cannot be reached hinders no record
+        has_database = is_there(target)
     # If the journal cannot be reached, recording the start raises the error.
     has_journal = os.path.exists(spool / "journal")  # noqa: PTH110  never raises, unlike `Path.exists`
     if isinstance(target, SqliteTarget) and not has_journal:
@@ -102,14 +98,6 @@ def run_recorded(request: Request) -> int:
             creates = bool(request.artifacts) and not has_database
             ingest_when_due(request, spool, recording.end_position, creates=creates)
     return code
-
-
-def _has_database(target: Target) -> bool:
-    """Whether there is a database. True if it cannot be reached, which hinders no record."""
-    try:
-        return is_there(target)
-    except UnavailableError:
-        return True
 
 
 def _refuse_other_file(database: Path) -> None:
