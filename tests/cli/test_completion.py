@@ -86,6 +86,12 @@ def test_ids_are_completed_by_their_beginning_and_their_end(filled: Cli) -> None
         assert completions(filled, "artifact", "stat", *words) == [f"plain,{name}"]
 
 
+def test_the_newest_session_is_completed_where_it_is_accepted(filled: Cli) -> None:
+    assert completions(filled, "log", "--session", "@") == ["plain,@last"]
+    for command in ("exec", "mcp-proxy"):
+        assert completions(filled, command, "--session", "@") == [""]
+
+
 def test_zsh_and_fish_get_descriptions(filled: Cli) -> None:
     name = "nightly-bu"
     assert completions(filled, "log", "--session", name, shell="zsh") == [

@@ -56,6 +56,16 @@ def test_always_gives_a_terminal_to_a_script(cli: Cli) -> None:
     assert roles(cli) == ["combined"]
 
 
+@pytest.mark.parametrize("line", ["echo data | {} cat", "{} echo data </dev/null"])
+def test_a_line_that_no_key_is_typed_for_ends_once(cli: Cli, on_terminal: Open, line: str) -> None:
+    command = line.format(f"{' '.join(PROGRAM)} exec --")
+    terminal = Terminal("/bin/sh", "-c", command)
+    assert terminal.wait() == 0
+    terminal.close()
+    assert terminal.seen == b"data\r\n"
+    assert roles(cli) == ["combined"]
+
+
 def test_output_that_goes_to_a_file_stays_apart(
     cli: Cli, on_terminal: Open, tmp_path: Path
 ) -> None:

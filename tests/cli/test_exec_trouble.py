@@ -1,5 +1,6 @@
 """The database is away, the disk is full, exec is killed: what is recorded, and what is said."""
 
+import os
 import re
 import resource
 import signal
@@ -21,6 +22,7 @@ from tooltrail.journal import Cursor, Frame, read_journal
 from tooltrail.records.facts import CallEnded, CallStarted, Fact
 
 MIB = 1024 * 1024
+TOO_LONG = "x" * 300
 PASSWORD = "s3cret-passw0rd"
 AWAY = f"postgresql://bob:{PASSWORD}@127.0.0.1:1/records"
 # Noise, so that compression does not make it fit.
@@ -133,11 +135,46 @@ def test_where_the_start_cannot_be_recorded_nothing_is_run(cli: Cli, tmp_path: P
     ended = cli.exec("--spool", str(tmp_path / "file" / "spool"), "--", "echo", "ran")
     assert (ended.code, ended.stdout) == (5, b"")
     assert re.fullmatch(
-        r"no owner lock can be made in .*/file/spool: Not a directory; the command was not run:"
-        r" make the spool writable, or name another spool with --spool",
+        r"spool .*/file/spool cannot be created or written: Not a directory; the command was not"
+        r" run: make the spool writable, or name another spool with --spool",
         ended.sentence,
     )
     assert states(cli) == []
+
+
+@pytest.mark.parametrize("option", ["--db", "--spool", "XDG_DATA_HOME"])
+def test_a_spool_that_cannot_be_reached_keeps_the_command_from_running(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.chdir(cli.folder)
+    if option == "XDG_DATA_HOME":
+        cli = Cli("", {option: str(cli.folder / TOO_LONG)})
+        ended = cli.exec("--", "echo", "ran")
+    else:
+        ended = cli.exec(option, TOO_LONG, "--", "echo", "ran")
+    assert (ended.code, ended.stdout) == (5, b"")
+    assert " cannot be created or written: File name too long; " in ended.sentence
+
+
+def test_a_database_that_cannot_be_reached_hinders_no_record(cli: Cli, tmp_path: Path) -> None:
+    spool = tmp_path / "other"
+    ended = cli.exec("--db", str(tmp_path / TOO_LONG), "--spool", str(spool), "--", "echo", "ran")
+    assert (ended.code, ended.stdout, ended.stderr) == (0, b"ran\n", b"")
+    assert len(facts_in(spool)) == 4
+
+
+@pytest.mark.parametrize("odd", ["pipe", "loop", "/dev/null"])
+def test_nothing_is_recorded_beside_what_can_be_no_database(
+    cli: Cli, tmp_path: Path, odd: str
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    path = tmp_path / odd
+    for _ in range(2):
+        ended = cli.exec("--db", str(path), "--", "echo", "ran")
+        assert (ended.code, ended.stdout) == (2, b"")
+        assert ended.sentence == f"{path} is not a regular file; a database is one"
+    assert not Path(f"{path}-spool").exists()
 
 
 def test_a_disk_that_is_full_at_the_start_keeps_the_command_from_running(

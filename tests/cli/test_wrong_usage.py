@@ -88,11 +88,16 @@ WRONG = {
     },
     "exec": "Missing argument '-- COMMAND [ARG]...'.",
     "exec --timout 5 -- touch ran": "No such option '--timout'. Did you mean '--timeout'?",
-    "exec --timeout 0 -- touch ran": TIMEOUT,
+    **{
+        f"exec --timeout {value} -- touch ran": (
+            f"{TIMEOUT}: '{value}' is not a number of seconds such as 0.5,"
+            " above 0 and up to 1,000,000,000."
+        )
+        for value in ("0", "-1", "0.5s")
+    },
     "exec --timeout nan -- touch ran": TIMEOUT,
     "exec --timeout inf -- touch ran": TIMEOUT,
     "exec --timeout soon -- touch ran": TIMEOUT,
-    "exec --timeout 0.5s -- touch ran": "'0.5s' is not a number of seconds such as 0.5, from 0 to",
     "exec --grace -1 -- touch ran": GRACE,
     "exec --grace nan -- touch ran": GRACE,
     "exec --tool '' -- touch ran": NAME,

@@ -25,6 +25,9 @@ _MOST: Final = 100
 _MOST_SHOWN: Final = 80
 _MOST_SECONDS: Final = 2
 
+_RECORDING: Final = ("exec", "mcp-proxy")
+"""Commands that refuse `@last`, since they record into a session."""
+
 _DIGITS: Final = re.compile("[0-9a-f]{1,64}")
 _PLAIN: Final = re.compile(r"[\w@][\w@%+=:,./#-]*")
 """A word that no shell expands. Other names are not completed: a shell would run `$(…)` in one."""
@@ -58,7 +61,10 @@ def _names(kind: str, beginning: str, context: click.Context) -> Iterator[tuple[
         if kind in SOURCES:
             yield from ((name, "") for name in distinct_values(connection, kind))
             return
-        yield from _recent(connection, kind.replace("artifacts", "invocations"), beginning)
+        table = kind.replace("artifacts", "invocations")
+        if context.command.name not in _RECORDING:
+            yield "@last", f"the newest of all {table}"
+        yield from _recent(connection, table, beginning)
         if kind == "artifacts" and beginning:
             yield from _artifacts(connection, beginning)
 
@@ -74,7 +80,6 @@ def _artifacts(connection: Connection, beginning: str) -> Iterator[tuple[str, st
 
 def _recent(connection: Connection, table: str, beginning: str) -> Iterator[tuple[str, str]]:
     """The names and ids of the newest invocations or sessions; full ids only if asked for."""
-    yield "@last", f"the newest of all {table}"
     if table == "invocations" and beginning.startswith("@"):
         yield "@running", "the newest that has not ended"
         yield from ((f"@last:{tool}", "") for tool in distinct_values(connection, "tools"))

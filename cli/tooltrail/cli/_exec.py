@@ -30,9 +30,9 @@ from tooltrail.cli._recording import Recording, StreamCapture, used_policy
 from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._standard import drop_unwritten, open_missing
 from tooltrail.journal.log import Position
-from tooltrail.records.errors import InvalidRecordError, TooltrailError
+from tooltrail.records.errors import InvalidRecordError, TooltrailError, UnavailableError
 from tooltrail.redaction.rules import RuleSet
-from tooltrail.store.engines.targets import SQLITE_HEADER, SqliteTarget, parse_target
+from tooltrail.store.engines.targets import SQLITE_HEADER, SqliteTarget, is_there, parse_target
 from tooltrail.store.roots import default_spool
 
 _MOST_WAITING = 64
@@ -79,10 +79,14 @@ def run_recorded(request: Request) -> int:
     """
     target = parse_target(request.db or default_database())
     spool = Path(request.spool) if request.spool else default_spool(target)
-    if isinstance(target, SqliteTarget) and not (spool / "journal").exists():
+    has_database = True
+    with suppress(UnavailableError):  # a database that cannot be reached hinders no record
+        has_database = is_there(target)
+    # If the journal cannot be reached, recording the start raises the error.
+    has_journal = os.path.exists(spool / "journal")  # noqa: PTH110  never raises, unlike `Path.exists`
+    if isinstance(target, SqliteTarget) and not has_journal:
         _refuse_other_file(target.path)
-    has_database = not isinstance(target, SqliteTarget) or target.path.exists()
-    is_new = not (has_database or (spool / "journal").exists())
+    is_new = not (has_database or has_journal)
     rules = None if request.no_redact else used_rules()
     with Recording(request, spool, used_policy(request), rules) as recording:
         recording.start()
@@ -99,10 +103,9 @@ def run_recorded(request: Request) -> int:
 def _refuse_other_file(database: Path) -> None:
     """Refuse a file that is no database before the first record, which would be beside it."""
     found = b""
-    with suppress(OSError):  # a database that cannot be read hinders no record
-        if database.is_file():
-            with database.open("rb") as file:
-                found = file.read(len(SQLITE_HEADER))
+    # A database that cannot be read hinders no record.
+    with suppress(OSError), database.open("rb") as file:
+        found = file.read(len(SQLITE_HEADER))
     if found not in (b"", SQLITE_HEADER):
         raise InvalidRecordError(f"{database} is not an SQLite database")
 

@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -108,7 +109,8 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
         yield f"{waiting} of this machine not in the database yet: {reason}"
     host, spool = socket.gethostname(), status["spool"]
     known = [(one["host"], one["spool"]) for one in found["journals"]]
-    if (host, spool) in known and not Path(spool, JOURNAL_FOLDER).exists():
+    is_readable = found["waiting_count"] is not None
+    if (host, spool) in known and is_readable and not Path(spool, JOURNAL_FOLDER).exists():
         yield (
             f"the journal of the spool {spool} is gone, with the facts that waited; "
             "if the spool was moved, name its folder with --spool"
@@ -186,11 +188,10 @@ def _database_size(store: Store) -> int:
 
 def _folder_size(folder: Path) -> int:
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.lstat().st_size
-        except OSError:
-            continue  # the ingester deleted the file
+    with suppress(OSError):  # the folder cannot be reached
+        for path in folder.rglob("*"):
+            with suppress(OSError):  # the ingester deleted the file
+                total += path.lstat().st_size
     return total
 
 

@@ -47,7 +47,7 @@ class Owner:
         """
         with self._mutex:
             if self._name is None:
-                with unavailable_if_failing(f"no owner lock can be made in {self.spool}"):
+                with unavailable_if_failing(f"spool {self.spool} cannot be created or written"):
                     self._name = self._lock()
             return self._name
 

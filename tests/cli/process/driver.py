@@ -18,7 +18,10 @@ from typing import Any
 from tooltrail.cli._process import ChildExit, SpawnFailure, loop, run_child, spawn
 from tooltrail.cli._process.child import Child
 
-_WATCHED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGCONT", "SIGCHLD")
+_WATCHED = (
+    *("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGCONT", "SIGCHLD"),
+    *("SIGUSR1", "SIGUSR2", "SIGALRM", "SIGWINCH"),
+)
 
 
 class Recording:

@@ -17,7 +17,10 @@ from tooltrail.cli._process.relay import SignalRelay
 TRAP = "import signal,sys\nsignal.signal({n}, lambda *_: sys.exit(7))\n"
 # Not signal.pause(): a signal that comes just before it would be noticed only after the next one.
 READY = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.05)\n"
-FORWARDED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
+FORWARDED = [
+    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
+    *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGWINCH),
+]
 
 # macOS has no `waitid` before Python 3.13.
 WATCHES: list[dict[str, Any]] = [{}, {"without": ["waitid"]}]

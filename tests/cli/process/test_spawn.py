@@ -33,7 +33,7 @@ def test_a_command_that_cannot_run_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = script(tmp_path / "plain", "echo hello", mode=0o644)
-    odd = script(tmp_path / "odd", "\x01\x02\x03")
+    odd = script(tmp_path / "an odd one", "\x01\x02\x03")
     lost = script(tmp_path / "script", "#!/no/such/interpreter\n")
     folder, no_interpreter = str(tmp_path), "the interpreter that it names is not found"
     monkeypatch.setenv("PATH", folder)
@@ -52,7 +52,14 @@ def test_a_command_that_cannot_run_says_why(
         (["/bin/sh"], plain, f"{NO_FOLDER} 126: "),
         ([folder], folder, f"{SPAWN} 126: cannot run {folder!r}: permission denied"),
         ([plain], None, f"{SPAWN} 126: cannot run {plain!r}: permission denied"),
-        ([odd], None, f"{SPAWN} 126: cannot run {odd!r}: exec format error"),
+        (
+            [odd],
+            None,
+            (
+                f"{SPAWN} 126: cannot run {odd!r}: exec format error; "
+                f"if it is a script without #!, run it with `sh '{odd}'`"
+            ),
+        ),
         ([lost], None, f"{SPAWN} 126: cannot run {lost!r}: {no_interpreter}"),
         (["./script"], folder, f"{SPAWN} 126: cannot run './script': {no_interpreter}"),
         (["script"], None, f"{SPAWN} 126: cannot run 'script': {no_interpreter}"),

@@ -118,7 +118,8 @@ class Job:
         """Do nothing: the child gets the signal and stops, and then we stop."""
 
     def resize(self) -> None:
-        """Do nothing: the child reads the size of the terminal itself."""
+        """Tell the child, which is in the background here: the system tells the foreground."""
+        self._child.send(signal.SIGWINCH)
 
     def finish(self) -> None:
         """Take the terminal back."""

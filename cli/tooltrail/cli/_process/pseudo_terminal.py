@@ -1,7 +1,8 @@
 r"""A terminal for the child, so that it prints as without us: colours, progress, prompts.
 
-The child leads its own session on the pseudo-terminal. Meanwhile our terminal is in raw mode: each
-key goes to the pseudo-terminal, which converts Ctrl-C and Ctrl-\ to signals as ours would.
+The child leads its own session on the pseudo-terminal. Meanwhile our terminal is in raw mode if it
+is our input: each key goes to the pseudo-terminal, which converts Ctrl-C and Ctrl-\ to signals as
+ours would.
 """
 
 import fcntl
@@ -21,6 +22,7 @@ from tooltrail.cli._process.relay import stop_self
 _STDIN: Final = 0
 _STDOUT: Final = 1
 _MOST_TYPED: Final = 4096
+_OUTPUT_FLAGS: Final = 1
 _LOCAL_FLAGS: Final = 3
 _CHARACTERS: Final = 6
 """Indexes of the members that `tcgetattr` returns."""
@@ -43,7 +45,11 @@ class PseudoTerminal:
         self._leader = -1
         self._modes: list[Any] | None = None
         with suppress(termios.error):
-            termios.tcsetattr(self._slave, termios.TCSANOW, termios.tcgetattr(_STDOUT))
+            modes = termios.tcgetattr(_STDOUT)
+            if not os.isatty(_STDIN):
+                # Our terminal does not become raw: it converts the ends of lines itself.
+                modes[_OUTPUT_FLAGS] &= ~termios.OPOST
+            termios.tcsetattr(self._slave, termios.TCSANOW, modes)
         self.copy_size()
 
     def plan(self) -> dict[str, Any]:

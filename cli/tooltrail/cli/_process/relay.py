@@ -13,7 +13,14 @@ from typing import Any, Self
 
 from tooltrail.cli._process.child import Child
 
-FATAL = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
+FATAL = frozenset(
+    {
+        *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
+        *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM),
+    }
+)
+"""Signals that end a program by default, and that other programs send on purpose."""
+
 _FORWARDED = FATAL | {signal.SIGTSTP, signal.SIGCONT}
 _NOTICED = (signal.SIGCHLD, signal.SIGWINCH)
 

@@ -1,9 +1,10 @@
 """Starts the child, and reports exactly why a child could not be started.
 
 The child inherits what it would have without us: our standard input, our inherited descriptors,
-default signal handling (SIGPIPE and SIGXFSZ, which Python ignores, are restored), and ignored
-signals only if we were started with them ignored, as under `nohup`. Differences: its standard
-output and error are our pipes or a pseudo-terminal, and it has its own process group.
+default signal handling, and ignored signals only if we were started with them ignored, as under
+`nohup`. Differences: its standard output and error are our pipes or a pseudo-terminal, it has its
+own process group, and SIGPIPE and SIGXFSZ are never ignored. Python ignores these two when it
+starts, and does not tell whether they were ignored before.
 """
 
 import errno
@@ -104,6 +105,14 @@ def failure_of(error: OSError, argv: Sequence[str], cwd: str | None) -> SpawnFai
     if error.errno == errno.EACCES and not _is_seen(program):
         # EACCES came from a folder of PATH that we cannot enter. Shells report "not found" too.
         return SpawnFailure("command_spawn_failed", NOT_FOUND, f"command {program!r} is not found")
+    if error.errno == errno.ENOEXEC:
+        import shlex  # noqa: PLC0415  only after a failure
+
+        message = (
+            f"cannot run {program!r}: {_reason(error)}; "
+            f"if it is a script without #!, run it with `sh {shlex.quote(program)}`"
+        )
+        return SpawnFailure("command_spawn_failed", CANNOT_RUN, message)
     # Popen searches PATH for an empty name and finds the folders themselves.
     if error.errno != errno.ENOENT and program:
         message = f"cannot run {program!r}: {_reason(error)}"

@@ -42,7 +42,8 @@ command = ExecCommand(
     help="""Run COMMAND and record its output byte for byte.
 
     Output passes through unchanged while the command runs: stdout and stderr separately, or as one
-    stream on a terminal. Signals are forwarded. The start is recorded before the command runs. If
+    stream on a terminal. Signals are forwarded: HUP, INT, QUIT, TERM, USR1, USR2, ALRM, TSTP, CONT
+    and WINCH. The start is recorded before the command runs. If
     that fails, the command is not run and the exit status is 5. Otherwise, the exit status is that
     of COMMAND: 128+N if signal N ended the command, 124 after a timeout, 126 or 127 if the command
     could not be started. The record waits in the journal of the spool until the store is read.

@@ -1,5 +1,6 @@
 """Translates errors of the drivers: locked, full, damaged, unreachable or refused."""
 
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -146,7 +147,8 @@ def _translated(error: Exception, target: Target) -> TooltrailError:
     if code == _NO_RIGHT:
         return AccessRefusedError(f"database {target}: {sentence}")  # it names the table
     if code in _UNAVAILABLE:
-        return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
+        denied = ": Permission denied" if _is_closed(target) else ""
+        return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}{denied}")
     if isinstance(code, str):
         return _of_server(code, sentence, str(error), target)
     return InvalidRecordError(f"database {target} refused the record: {sentence}")
@@ -162,6 +164,13 @@ def _of_server(code: str, sentence: str, words: str, target: Target) -> Tooltrai
     if not code or code[:2] in ("08", "53", "57", "58"):
         return UnavailableError(f"database {target}: {sentence}")
     return InvalidRecordError(f"database {target} refused the record: {sentence}")
+
+
+def _is_closed(target: Target) -> bool:
+    """Whether this user may not read the file. SQLite does not say why it cannot open a file."""
+    if not isinstance(target, SqliteTarget):
+        return False
+    return os.access(target.path, os.F_OK) and not os.access(target.path, os.R_OK)
 
 
 def _code_of(error: Exception) -> int | str:

@@ -117,14 +117,14 @@ def is_there(target: Target) -> bool:
     """Whether there is a database file; True for a server.
 
     Raises:
-        InvalidRecordError: the path is a pipe or a device.
+        InvalidRecordError: the path is a pipe, a device, or a loop of symbolic links.
         UnavailableError: the parent folder cannot be read.
     """
     if not isinstance(target, SqliteTarget):
         return True
     path = target.path
     with unavailable_if_failing(f"database {path} cannot be opened"):
-        is_found = path.exists()
+        is_found = path.is_symlink() or path.exists()  # a real path is a link only in a loop
         if is_found and not path.is_file():
             raise InvalidRecordError(f"{path} is not a regular file; a database is one")
     return is_found
