@@ -37,14 +37,14 @@ def import_with_bar(
     *,
     since: datetime | None = None,
     is_dry_run: bool = False,
-) -> tuple[list[ImportResult], list[Path]]:
+) -> tuple[list[ImportResult], list[UnknownFormatError]]:
     """Import files into a spool, with a progress bar on a terminal.
 
     Without paths, says first what the usual folders hold. Files that have not changed after `since`
     are left out. What cannot be imported is reported, and the other files are still imported.
 
     Returns:
-        What was imported, and the files of no known format in folders, which were skipped.
+        What was imported, and why files in folders were skipped: they are of no known format.
 
     Raises:
         NotFoundError: nothing is found.
@@ -63,7 +63,7 @@ def import_with_bar(
         say(f"found {found} in {printable(str(folder))}")
     importer = Importer(spool, rules, is_dry_run=is_dry_run)
     results, skipped = _import_all(importer, files, paths, format_name)
-    _say_skipped(skipped)
+    _say_skipped([one.path for one in skipped])
     failures = [one for one in results if isinstance(one, TooltrailError)]
     if failures and len(failures) == len(results):
         raise failures[0]
@@ -90,10 +90,10 @@ def _files(
 
 def _import_all(
     importer: Importer, files: Sequence[Path], paths: Sequence[Path], format_name: str | None
-) -> tuple[list[ImportResult], list[Path]]:
+) -> tuple[list[ImportResult], list[UnknownFormatError]]:
     """What was imported from each file, and the files of no known format that no path names."""
     results: list[ImportResult] = []
-    skipped: list[Path] = []
+    skipped: list[UnknownFormatError] = []
     read = 0
     with progress_bar("importing", len(files)) as update:
 
@@ -107,7 +107,7 @@ def _import_all(
             if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
             elif isinstance(one, UnknownFormatError):
-                skipped.append(file)
+                skipped.append(one)
             if isinstance(one, DiskFullError):
                 break  # for the other files there is no room either
     return results, skipped

@@ -12,7 +12,7 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part
 from tooltrail.importers.members import named_texts, names_in, without
-from tooltrail.importers.values import Json, first_of, list_of, object_of, objects_of
+from tooltrail.importers.values import Json, first_of, list_of, object_of, objects_of, type_name
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "atif"
@@ -54,7 +54,7 @@ def _run(run: Json, parent: str | None) -> Iterator[events.Event]:
             model = step.get("model_name") or agent.get("model_name")
             yield from _step(session, str(position), {**step, "model_name": model})
         else:
-            yield events.Skipped(type(value).__name__, is_known=False)
+            yield events.Skipped(type_name(value), is_known=False)
     for inner in objects_of(run, "subagent_trajectories"):
         if "steps" in inner:
             yield from _run(inner, session)

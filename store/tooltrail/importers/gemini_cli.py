@@ -12,7 +12,7 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, reasoning_part, text_of
 from tooltrail.importers.members import named_texts, names_in, spelled, without
-from tooltrail.importers.values import Json, object_of, objects_of
+from tooltrail.importers.values import Json, object_of, objects_of, type_name
 
 NAME: Final = "gemini-cli"
 
@@ -52,7 +52,7 @@ class Reader(events.FileReader):
         elif "type" in value:
             yield from self._message(value, str(line.offset))
         elif not messages:
-            what = next(iter(value), type(line.value).__name__)
+            what = next(iter(value), type_name(line.value))
             yield events.Skipped(what, is_known=what in ("$set", "$rewindTo"))
         for position, message in enumerate(messages):
             yield from self._message(message, str(position))

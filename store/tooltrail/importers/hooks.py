@@ -19,7 +19,7 @@ from typing import IO, Any, Final, NamedTuple
 from tooltrail.importers import claude_code, codex, events
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.hook_log import FOLDER, read_name
-from tooltrail.importers.importing import Importer, ImportResult
+from tooltrail.importers.importing import UNEXPECTED, Importer, ImportResult
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.recording import Source
@@ -84,9 +84,7 @@ class Reader(events.FileReader):
         elif kind in _ENDS:
             yield from self._end(session, kind, event, at)
         elif kind == "PostToolBatch":
-            for call in event.get("tool_calls") or ():
-                if "tool_response" in call:
-                    yield from self._end(session, "PostToolUse", {**event, **call}, at)
+            yield from self._batch(session, event, at)
         elif kind in ("SessionEnd", "SubagentStop"):
             yield self._opening(session, event, at)
             yield events.SessionEnd(session, at, event.get("reason"))
@@ -109,6 +107,18 @@ class Reader(events.FileReader):
         parent = event["session_id"] if event.get("agent_id") else None
         where = named_texts(event, "cwd")
         return events.Session(session, at, self._agent, parent, environment=where)
+
+    def _batch(self, session: str, event: Json, at: Any) -> Iterator[events.Event]:
+        """The ends of several calls. A damaged one costs only itself."""
+        calls, damaged = event.get("tool_calls") or (), list[str]()
+        for call in calls:
+            try:
+                if "tool_response" in call:
+                    yield from self._end(session, "PostToolUse", {**event, **call}, at)
+            except UNEXPECTED as error:
+                damaged.append(str(error))
+        if damaged:
+            raise TypeError(f"in {len(damaged)} of {len(calls)} calls: {damaged[0]}")
 
     def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[events.Event]:
         """The end of a call, and its start, of which there may be no event."""

@@ -27,7 +27,7 @@ from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, FileReader, Line, Skipped
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Recording, Source
-from tooltrail.importers.values import object_of
+from tooltrail.importers.values import object_of, type_name
 from tooltrail.journal.log import JournalLog
 from tooltrail.records.errors import NotFoundError, TooltrailError, UnavailableError
 from tooltrail.redaction import RuleSet
@@ -38,7 +38,7 @@ _LINES_TO_RECOGNIZE: Final = 20
 _SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
-_UNEXPECTED: Final = (
+UNEXPECTED: Final = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
 """What a reader raises at a value that no version of its agent writes."""
@@ -86,7 +86,12 @@ FORMATS: Final[dict[str, Format]] = {
 
 
 class UnknownFormatError(NotFoundError):
-    """A file is of no known format."""
+    """A file is of no known format: it is no session, or one that is damaged or too new."""
+
+    def __init__(self, path: Path, *, is_damaged: bool) -> None:
+        super().__init__(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")
+        self.path = path
+        self.is_damaged = is_damaged
 
 
 class Importer:
@@ -130,7 +135,8 @@ class Importer:
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
-                imported = self.import_lines(source, reader, _watched(file, on_progress))
+                found = self.import_lines(source, reader, _watched(file, on_progress))
+                imported = found._replace(path=path)
                 end, damaged = file.tell(), imported.damaged
                 if damaged and damaged[-1].is_last:
                     end = damaged[-1].offset  # the writer may still complete the line
@@ -177,7 +183,7 @@ def record_lines(
         if isinstance(line, DamagedLine):
             damaged.append(line)
             continue
-        what = object_of(line.value).get("type") or type(line.value).__name__
+        what = object_of(line.value).get("type") or type_name(line.value)
         unknown: Event = Skipped(str(what), is_known=False)
         try:
             for event in reader.read(line):
@@ -186,7 +192,7 @@ def record_lines(
                     recording.add(event, line)
             if unknown is not None:
                 recording.add(unknown, line)
-        except _UNEXPECTED as error:
+        except UNEXPECTED as error:
             why = f"a value of an unexpected type ({error})"
             damaged.append(DamagedLine(line.number, line.offset, line.data, False, why))
     return tuple(damaged)
@@ -239,12 +245,16 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
 
 def _recognize(path: Path) -> str:
     """The name of the format of a file."""
+    is_damaged = False
     try:
         with path.open("rb") as file:
             for line in islice(read_lines(file), _LINES_TO_RECOGNIZE):
+                if isinstance(line, DamagedLine):
+                    is_damaged = True
+                    continue
                 for name, one in FORMATS.items():
-                    if isinstance(line, Line) and one.recognizes(line.value):
+                    if one.recognizes(line.value):
                         return name
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
-    raise UnknownFormatError(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")
+    raise UnknownFormatError(path, is_damaged=is_damaged)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, others_than_text, text_of
 from tooltrail.importers.members import named_texts, names_in, without
-from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of, type_name
 
 NAME: Final = "inspect"
 
@@ -87,7 +87,7 @@ class _Sample:
             message = object_of(value)
             name, call_id = str(message.get("id") or position), message.get("tool_call_id")
             if "role" not in message:
-                yield events.Skipped(type(value).__name__, is_known=False)
+                yield events.Skipped(type_name(value), is_known=False)
             elif message.get("role") == "tool" and isinstance(call_id, str):
                 found = self._tools.get(call_id)
                 yield self._result(call_id, found.pop(0) if found else NOTHING, message)

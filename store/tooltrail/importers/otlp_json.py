@@ -17,7 +17,7 @@ from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of
 from tooltrail.importers.members import parsed, spelled, without
 from tooltrail.importers.openai_chat import event_of, names_of
-from tooltrail.importers.values import Json, list_of, object_of, objects_of
+from tooltrail.importers.values import Json, list_of, object_of, objects_of, type_name
 
 NAME: Final = "otlp-json"
 
@@ -78,7 +78,7 @@ class Reader(events.FileReader):
         )
         spans = sorted(found, key=itemgetter("end"))
         if not spans:
-            what = next(iter(object_of(line.value)), type(line.value).__name__)
+            what = next(iter(object_of(line.value)), type_name(line.value))
             yield events.Skipped(what, is_known=recognizes(line.value))
         self._sessions |= {one["trace"]: one["session"] for one in spans if one["session"]}
         for span in spans:
