@@ -134,10 +134,7 @@ def _say_skipped(files: Sequence[Path]) -> None:
 
 
 def follow(
-    location: Location,
-    paths: Sequence[Path],
-    format_name: str | None,
-    rules: RuleSet | None,
+    location: Location, paths: Sequence[Path], format_name: str | None, rules: RuleSet | None
 ) -> Iterator[Imported]:
     """Import each file when it changes, and ingest what was recorded. Never ends.
 
