@@ -51,13 +51,11 @@ def import_with_bar(
         TooltrailError: none of the paths can be imported.
     """
     changed_after = 0 if since is None else since.timestamp()
-
-    def is_wanted(_: Path, state: os.stat_result | None) -> bool:
-        if state is None or stat.S_ISDIR(state.st_mode):  # it cannot be read
-            return True
-        return state.st_mtime >= changed_after
-
-    files = [*_files(paths, is_wanted)]
+    files = [
+        file
+        for file, state in _files(paths)
+        if state is None or stat.S_ISDIR(state.st_mode) or state.st_mtime >= changed_after
+    ]
     for folder in () if paths else usual_folders(os.environ, Path.home()):
         found = counted(sum(one.is_relative_to(folder) for one in files), "file")
         say(f"found {found} in {printable(str(folder))}")
@@ -75,17 +73,14 @@ def import_with_bar(
     return results, skipped
 
 
-def _files(
-    paths: Sequence[Path], is_wanted: Callable[[Path, os.stat_result | None], bool]
-) -> Iterator[Path]:
-    """The files to import. A file that is gone has no state: its import reports that."""
+def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, os.stat_result | None]]:
+    """The files to import, with their states. The import of one without a state says why."""
     for path in paths or usual_folders(os.environ, Path.home()):
         for file in session_files(path):
             state = None
             with suppress(OSError):
                 state = file.stat()
-            if is_wanted(file, state):
-                yield file
+            yield file, state
 
 
 def _import_all(
@@ -146,14 +141,12 @@ def follow(
     known_damage: dict[Path, AbstractSet[DamagedLine]] = {}
     skipped: dict[Path, None] = {}
 
-    def has_changed(file: Path, state: os.stat_result | None) -> bool:
-        before = seen.get(file, ())
-        seen[file] = None if state is None else (state.st_mtime_ns, state.st_size)
-        return seen[file] != before
-
     while True:
         has_new, count = False, len(skipped)
-        for file in _files(paths, has_changed):
+        for file, state in _files(paths):
+            before, seen[file] = seen.get(file, ()), state and (state.st_mtime_ns, state.st_size)
+            if seen[file] == before:
+                continue
             one = _import_one(importer, file, format_name)
             if isinstance(one, UnknownFormatError):
                 skipped[file] = None
@@ -162,8 +155,8 @@ def follow(
                     say_error(one)
             else:
                 damaged = [part for part in one.damaged if not part.is_last]
-                before = known_damage.get(file, frozenset())
-                say_damage(file, [part for part in damaged if part not in before])
+                known = known_damage.get(file, frozenset())
+                say_damage(file, [part for part in damaged if part not in known])
                 known_damage[file] = frozenset(damaged)
                 if one.counts.get("new"):
                     has_new = True

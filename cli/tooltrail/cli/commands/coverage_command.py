@@ -1,9 +1,9 @@
 """`tooltrail coverage`: compare the store with the transcripts of an agent."""
 
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
@@ -44,7 +44,7 @@ def command(
     In a folder, a file of no known format is named, and is a gap only if it is damaged: otherwise
     it is not a session. Exits with 5 if a file or a folder cannot be read.
     """
-    from tooltrail.cli._coverage import Compared, compare
+    from tooltrail.cli._coverage import compare
     from tooltrail.cli._importing import failure_code, import_with_bar
     from tooltrail.cli._long_commands import progress_bar
     from tooltrail.cli._redaction import used_rules
@@ -59,22 +59,22 @@ def command(
         outcomes, skipped = import_with_bar(transcripts.spool, paths, format_name, rules)
         if (failed := failure_code(outcomes)) is not None:
             return failed
-        found: list[Compared] = []
+        found: list[dict[str, Any]] = []
         total = sum(transcripts.reader.counts().invocations.values())
         with progress_bar("comparing", total) as update:
             for one in compare(store.reader, transcripts.reader):
                 found.append(one)
                 update(len(found), 0)
-    gaps = [one for one in found if one.result != "matched"]
+    gaps = [one for one in found if one["result"] != "matched"]
     if as_json:
-        print_array(map(asdict, found))
+        print_array(found)
     elif gaps:
+        names = ("result", "id", "call_id", "tool_name")
         rows = [
-            [one.result, str(one.id), one.call_id or "", one.tool_name, ", ".join(one.differing)]
-            for one in gaps
+            [*(str(one[name] or "") for name in names), ", ".join(one["differing"])] for one in gaps
         ]
         print_table(["RESULT", "ID", "CALL", "TOOL", "DIFFERING"], rows)
-    counts = Counter(one.result for one in found)
+    counts = Counter(one["result"] for one in found)
     results = ("matched", "missing", "extra", "differing")
     each = ", ".join(f"{counts[one]:,} {one}" for one in results)
     say(f"compared {counted(len(found), 'call')}: {each}")
