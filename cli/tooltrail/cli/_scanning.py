@@ -60,11 +60,8 @@ class Scan:
         except NotFoundError as error:  # the id of the session is damaged
             self.unread.append(session.damage or str(error))
             return
-        damages = (
-            *(one.damage or one.summary.damage for one in calls),
-            *(one.damage for one in messages),
-        )
-        self.unread += filter(None, damages)
+        self.unread += filter(None, (one.damage or one.summary.damage for one in calls))
+        self.unread += filter(None, (one.damage for one in messages))
         for call in calls:
             self.counts["replaced"] += sum(one.count for one in call.redacted)
             texts = {

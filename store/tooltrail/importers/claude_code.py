@@ -15,8 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
 from tooltrail.importers import events
-from tooltrail.importers.blocks import origin_of, parts_of, text_of
-from tooltrail.importers.cuts import size_before_cut, streams_of
+from tooltrail.importers.blocks import origin_of, parts_of, size_before_cut, streams_of, text_of
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, spelled
 from tooltrail.importers.parts import encoded
 from tooltrail.importers.values import NOTHING, Json, object_of

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import events
-from tooltrail.importers.blocks import reasoning_part, text_of
-from tooltrail.importers.cuts import streams_of
+from tooltrail.importers.blocks import reasoning_part, streams_of, text_of
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.values import NOTHING, Json, list_of, object_of
 

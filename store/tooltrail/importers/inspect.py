@@ -28,6 +28,7 @@ _KINDS: Final = {
 """Our kinds for the types of errors of Inspect."""
 
 _KNOWN: Final = names_in("content error function id model role tool_call_id tool_calls")
+_OF_TOOL: Final = names_in("arguments completed error function id result timestamp truncated")
 _ATTACHED: Final = ("attachment://", "tc://")
 
 
@@ -73,7 +74,8 @@ class _Sample:
         self._sent: dict[str, str | None] = {}
         for event in objects_of(sample, "events") or objects_of(old, "events"):
             if event.get("event") == "tool":
-                self._tools[str(event.get("id"))].append(_attached(event, attachments))
+                called = {name: one for name, one in event.items() if name in _OF_TOOL}
+                self._tools[str(event.get("id"))].append(_attached(called, attachments))
             elif event.get("event") == "model":
                 for choice in objects_of(event, "output", "choices"):
                     answer = {**event, "choice": choice}
@@ -140,20 +142,15 @@ def _opening(about: Json, sample: Json) -> events.Session:
     return events.Session(session, began, NAME, None, title, where)
 
 
-def _attached(event: Json, attachments: Mapping[str, Any]) -> Json:
-    """An event with the texts that stand elsewhere in the sample."""
-
-    def resolved(value: Any) -> Any:
-        if isinstance(value, str) and value.startswith(_ATTACHED):
-            return attachments.get(value.partition("://")[2], value)
-        if isinstance(value, list):
-            return [resolved(one) for one in list_of(value)]
-        if isinstance(value, dict):
-            return {name: resolved(one) for name, one in object_of(value).items()}
-        return value
-
-    names = ("id", "function", "arguments", "result")
-    return {**event, **{name: resolved(event[name]) for name in names if name in event}}
+def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
+    """A value with the texts that stand elsewhere in the sample."""
+    if isinstance(value, str) and value.startswith(_ATTACHED):
+        return attachments.get(value.partition("://")[2], value)
+    if isinstance(value, list):
+        return [_attached(one, attachments) for one in list_of(value)]
+    if isinstance(value, dict):
+        return {name: _attached(one, attachments) for name, one in object_of(value).items()}
+    return value
 
 
 def _duration(event: Json) -> float | None:

@@ -14,9 +14,8 @@ from uuid import UUID
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import block_of, call_block, others_than_text, parts_of, text_of
-from tooltrail.importers.documents import failure_document, success_document
 from tooltrail.importers.members import milliseconds_of, spelled
-from tooltrail.importers.parts import Parts, encoded
+from tooltrail.importers.parts import Parts, encoded, failure_document, success_document
 from tooltrail.importers.values import NOTHING, Json
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry
