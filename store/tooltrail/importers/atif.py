@@ -60,15 +60,15 @@ def _run(run: Json, parent: str | None) -> Iterator[events.Event]:
             yield from _run(inner, session)
 
 
+def _call(one: Json) -> events.Call:
+    return events.Call(one.get("tool_call_id"), str(one.get("function_name")), one.get("arguments"))
+
+
 def _step(session: str, name: str, step: Json) -> Iterator[events.Event]:
     at, source = step.get("timestamp"), step.get("source")
-    role, calls = "assistant" if source == "agent" else source, objects_of(step, "tool_calls")
+    role = "assistant" if source == "agent" else source
     reasoning = reasoning_part(step.get("reasoning_content"))
-    asked = (
-        events.Call(one.get("tool_call_id"), str(one.get("function_name")), one.get("arguments"))
-        for one in calls
-    )
-    content = (reasoning, step.get("message"), *asked)
+    content = (reasoning, step.get("message"), *map(_call, objects_of(step, "tool_calls")))
     origin = origin_of(NAME, step, step.get("metrics"), model="model_name")
     yield events.Message(session, name, at, role, content, origin, without(step, _KNOWN))
     for position, one in enumerate(objects_of(step, "observation", "results")):

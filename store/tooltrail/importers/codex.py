@@ -254,12 +254,11 @@ def _surfaces(end: Json) -> tuple[events.Output | None, bool, Json]:
 
 
 def _command_output(end: Json) -> events.Output:
-    texts = dict.fromkeys(("stdout", "stderr", "combined"), "")
-    texts |= named_texts(end, "stdout", "stderr", combined="aggregated_output")
+    texts = named_texts(end, "stdout", "stderr")
     # The streams are empty where the command ran in a terminal.
-    is_separate = texts["stdout"] or texts["stderr"]
-    roles = ("stdout", "stderr") if is_separate else ("combined",)
-    streams, lost = streams_of({role: texts[role] for role in roles})
+    combined = named_texts(end, combined="aggregated_output")
+    beside = {"stdout": "", "stderr": ""} if texts else {"combined": ""} | combined
+    streams, lost = streams_of(beside | texts)
     command = end.get("command")
     command = command if isinstance(command, str) else " ".join(map(str, list_of(command)))
     return events.Output(streams, None, command, end.get("cwd"), end.get("exit_code"), lost)

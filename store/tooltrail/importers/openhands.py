@@ -84,8 +84,11 @@ class Reader(events.FileReader):
         given = object_of(event.get("args", event))
         named = named_texts(metadata, id="tool_call_id", tool="function_name")
         call_id, is_command = named.get("id", f"event-{name}"), event.get("action") == "run"
-        arguments = _arguments(metadata)
-        if arguments is None:
+        choices = objects_of(metadata, "model_response", "choices")
+        calls = [call for one in choices for call in objects_of(one, "message", "tool_calls")]
+        same = (one for one in calls if one.get("id") == metadata.get("tool_call_id"))
+        arguments = object_of(next(same, None), "function").get("arguments")
+        if arguments is None:  # not as the model sent them
             arguments = without(given, frozenset({"thought", "action"}))
         tool = named.get("tool") or str(event.get("action"))
         self._calls[name] = self._last_call = call_id
@@ -125,14 +128,6 @@ def _opening(session: str, value: Json, history: Sequence[Json]) -> events.Sessi
     where = {"agent_version": next((one for one in versions if isinstance(one, str)), None)}
     title, began = about.get("title") or about.get("instance_id"), history[0].get("timestamp")
     return events.Session(session, began, NAME, None, title, named_texts(where, *where))
-
-
-def _arguments(metadata: Json) -> Any:
-    """The arguments as the model sent them."""
-    choices = objects_of(metadata, "model_response", "choices")
-    calls = (call for one in choices for call in objects_of(one, "message", "tool_calls"))
-    same = (one for one in calls if one.get("id") == metadata.get("tool_call_id"))
-    return object_of(next(same, None), "function").get("arguments")
 
 
 def _result(session: str, call_id: str, event: Json) -> events.Result:

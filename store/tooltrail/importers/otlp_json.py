@@ -196,14 +196,14 @@ def _chat(value: Any) -> Iterator[Json]:
             content.append(part or one)
     if content or calls or not results:
         role = "assistant" if message.get("role") == "model" else message.get("role")
-        asked = [_asked(object_of(one)) for one in calls]
+        asked = [*map(_asked, calls)]
         said = {"role": role, "content": content, "tool_calls": asked}
         yield {**without(message, _OF_MESSAGE), **said}
     yield from results
 
 
-def _asked(one: Json) -> Json:
-    call = object_of(one.get("tool_call", one))
+def _asked(one: Any) -> Json:
+    call = object_of(object_of(one).get("tool_call", one))
     function = object_of(call.get("function", call))
     given = _spelled(function.get("arguments"))
     return {"id": call.get("id"), "function": {"name": function.get("name"), "arguments": given}}

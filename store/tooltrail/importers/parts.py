@@ -9,13 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from tooltrail.importers import events
+from tooltrail.records import command_documents as documents
 from tooltrail.records._error_text import one_line
-from tooltrail.records.command_documents import (
-    CommandEnd,
-    ended_document,
-    output_document,
-    stream_members,
-)
 from tooltrail.records.counted_streams import INLINE_BYTES, CountedStream
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import UnavailableError
@@ -109,14 +104,16 @@ def success_document(
     """The complete output of a tool that did its work."""
     if is_command:
         command, cwd, status = output.command or "", output.cwd, output.exit_status
-        end = CommandEnd(command, cwd, status, signal=None, timed_out=False, timeout_ms=None)
-        return ended_document(tool_name, end, streams)
-    members = {one.role: stream_members(one) for one in streams}
+        end = documents.CommandEnd(
+            command, cwd, status, signal=None, timed_out=False, timeout_ms=None
+        )
+        return documents.ended_document(tool_name, end, streams)
+    members = {one.role: documents.stream_members(one) for one in streams}
     structured = members.pop("structured", None)
     content = [{"media_type": "text/plain", "stream": one} for one in members.values()]
     summary = f"tool returned {len(content)} content {'item' if len(content) == 1 else 'items'}"
     result = {"content": content, "structured": structured}
-    return output_document(tool_name, summary, result=result)
+    return documents.output_document(tool_name, summary, result=result)
 
 
 def failure_document(tool_name: str, kind: str, text: str, streams: Sequence[StreamFact]) -> bytes:
@@ -129,5 +126,9 @@ def failure_document(tool_name: str, kind: str, text: str, streams: Sequence[Str
         "recovery_hint": None,
         "retryable": False,
     }
-    partial = {"partial_output": [stream_members(one) for one in streams]} if streams else {}
-    return output_document(tool_name, one_line(message, _SUMMARY_CHARS), error=error, **partial)
+    partial = (
+        {"partial_output": [documents.stream_members(one) for one in streams]} if streams else {}
+    )
+    return documents.output_document(
+        tool_name, one_line(message, _SUMMARY_CHARS), error=error, **partial
+    )

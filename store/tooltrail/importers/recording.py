@@ -128,8 +128,7 @@ class Recording:
         else:
             self._current = event.session
             self._at = _time(event.at) or self._at
-        if line is not self._line:
-            self._begin_line(line)
+        self._begin_line(line)
         match event:
             case events.Message():
                 self._add_message(event)
@@ -164,8 +163,7 @@ class Recording:
 
     def keep(self, line: events.Line, session: UUID, message_id: UUID, at: datetime) -> None:
         """Keep a line verbatim, as a message that no model is shown, unless it is known."""
-        if line is not self._line:
-            self._begin_line(line)
+        self._begin_line(line)
         if not self._begin_fact():
             return
         parts = Parts(self._rules)
@@ -184,6 +182,8 @@ class Recording:
         self._append(fact, parts)
 
     def _begin_line(self, line: events.Line) -> None:
+        if line is self._line:
+            return
         source, digest = self._source, digest_of(line.data)
         self._line, self._is_new = line, line.offset >= source.since
         self._place = facts.SourceFact(source.format, source.path, line.offset, digest)
