@@ -18,7 +18,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from tooltrail.importers import claude_code, codex, events
 from tooltrail.importers.cursors import Cursor
-from tooltrail.importers.hook_log import FOLDER, read_name
+from tooltrail.importers.hook_log import AGENTS, FOLDER, UNREDACTED
 from tooltrail.importers.importing import UNEXPECTED, Importer, ImportResult
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
@@ -244,9 +244,10 @@ def _import_lines(
 
 
 def _logs(spool: Path) -> Iterator[_Log]:
-    for path in sorted((spool / FOLDER).glob("*.jsonl")):
-        if (named := read_name(path.name)) is not None:
-            yield _Log(path, *named, Cursor(spool, path.resolve(), FOLDER))
+    for agent in AGENTS:
+        for path in sorted((spool / FOLDER).glob(f"{agent}-*.jsonl")):
+            cursor = Cursor(spool, path.resolve(), FOLDER)
+            yield _Log(path, agent, UNREDACTED not in path.name, cursor)
 
 
 def _settled(log: _Log, file: IO[bytes]) -> tuple[list[events.Line | DamagedLine], int]:

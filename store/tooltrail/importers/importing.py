@@ -4,25 +4,12 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, TypeAlias
+from types import ModuleType
+from typing import IO, Final, NamedTuple, TypeAlias
 
-from tooltrail.importers import (
-    atif,
-    claude_code,
-    codex,
-    copilot_cli,
-    gemini_cli,
-    inspect,
-    mini_swe_agent,
-    openai_chat,
-    opencode,
-    openhands,
-    otlp_json,
-    pi,
-    swe_agent,
-)
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, FileReader, Line, Skipped
 from tooltrail.importers.lines import DamagedLine, read_lines
@@ -42,13 +29,6 @@ UNEXPECTED: Final = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
 """What a reader raises at a value that no version of its agent writes."""
-
-
-class Format(NamedTuple):
-    """What the module of a format has: whether a JSON value is of it, and the reader of a file."""
-
-    recognizes: Callable[[Any], bool]
-    reader: Callable[[Path], FileReader]
 
 
 class Imported(NamedTuple):
@@ -75,14 +55,14 @@ ImportResult: TypeAlias = Imported | TooltrailError
 """What was imported from a file, or why nothing was."""
 
 _MODULES: Final = (
-    *(claude_code, codex, copilot_cli, gemini_cli, pi, mini_swe_agent, opencode, swe_agent),
-    *(atif, openhands, inspect, otlp_json),
-    openai_chat,  # the last, since many formats hold messages that look like these
+    *("claude_code", "codex", "copilot_cli", "gemini_cli", "pi", "mini_swe_agent", "opencode"),
+    *("swe_agent", "atif", "openhands", "inspect", "otlp_json"),
+    "openai_chat",  # the last, since many formats hold messages that look like these
 )
-FORMATS: Final[dict[str, Format]] = {
-    one.NAME: Format(one.recognizes, one.Reader) for one in _MODULES
+FORMATS: Final[dict[str, ModuleType]] = {
+    one.NAME: one for one in (import_module(f"tooltrail.importers.{name}") for name in _MODULES)
 }
-"""Every format, by name."""
+"""The module of every format, by name. `recognizes` says whether a JSON value is of the format."""
 
 
 class UnknownFormatError(NotFoundError):
@@ -134,7 +114,7 @@ class Importer:
             cursor = Cursor(self._spool, path.resolve(), name)
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
-                reader = FORMATS[name].reader(path)
+                reader: FileReader = FORMATS[name].Reader(path)
                 found = self.import_lines(source, reader, _watched(file, on_progress))
                 imported = found._replace(path=path)
                 end, damaged = file.tell(), imported.damaged

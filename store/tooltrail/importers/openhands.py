@@ -10,7 +10,7 @@ id either: it is the digest of the first events.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from tooltrail.importers import events
@@ -59,7 +59,12 @@ class Reader(events.FileReader):
             return
         self._session = digest_of(json.dumps(found[:_EVENTS_OF_ID]).encode())
         self._calls, self._last_call = {}, None
-        yield _opening(self._session, object_of(line.value), found)
+        about = {**object_of(line.value), **object_of(line.value, "issue")}
+        versions = (object_of(one, "args").get("openhands_version") for one in found)
+        where = {"agent_version": next((one for one in versions if isinstance(one, str)), "")}
+        title, began = about.get("title") or about.get("instance_id"), found[0].get("timestamp")
+        where = named_texts(where, "agent_version")
+        yield events.Session(self._session, began, NAME, None, title, where)
         for position, event in enumerate(found):
             name = str(position if event.get("id") is None else event["id"])
             what = event.get("action", event.get("observation"))
@@ -122,20 +127,16 @@ def _is_event(value: Json) -> bool:
     return len(kinds) == 1 and isinstance(kinds[0], str) and "role" not in value
 
 
-def _opening(session: str, value: Json, history: Sequence[Json]) -> events.Session:
-    about = {**value, **object_of(value, "issue")}
-    versions = (object_of(one, "args").get("openhands_version") for one in history)
-    where = {"agent_version": next((one for one in versions if isinstance(one, str)), None)}
-    title, began = about.get("title") or about.get("instance_id"), history[0].get("timestamp")
-    return events.Session(session, began, NAME, None, title, named_texts(where, *where))
-
-
 def _result(session: str, call_id: str, event: Json) -> events.Result:
     what, text = event.get("observation"), event.get("content")
     receipt, returned = text if isinstance(text, str) else None, event.get("extras")
     output, extras = None, without(event, _KNOWN)
     if what == "run":
-        output = _command_output(receipt or "", object_of(event.get("extras", event)))
+        returned = object_of(event.get("extras", event))
+        about = {**returned, **object_of(returned, "metadata")}
+        lost = {"combined": 0} if _CUT in (receipt or "") else NOTHING
+        command, cwd, status = map(about.get, ("command", "working_dir", "exit_code"))
+        output = events.Output({"combined": receipt or ""}, None, command, cwd, status, lost)
         receipt = None
     elif what in _RETURNING and returned:
         output, extras = events.Output(structured=returned), without(event, _KNOWN | {"extras"})
@@ -144,10 +145,3 @@ def _result(session: str, call_id: str, event: Json) -> events.Result:
         failure = events.FAILED
     at = event.get("timestamp")
     return events.Result(session, call_id, at, receipt, output, failure, extras=extras)
-
-
-def _command_output(text: str, returned: Json) -> events.Output:
-    about = {**returned, **object_of(returned, "metadata")}
-    lost = {"combined": 0} if _CUT in text else NOTHING
-    command, cwd = about.get("command"), about.get("working_dir")
-    return events.Output({"combined": text}, None, command, cwd, about.get("exit_code"), lost)

@@ -22,7 +22,7 @@ from tooltrail.journal.log import Entry
 from tooltrail.records import facts
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.default_policy_document import default_policy_json
-from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.digests import digest_of
 from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.records.plain_text import recordable_name
 from tooltrail.records.states import InvocationState
@@ -232,29 +232,22 @@ class Recording:
             found = found._replace(origin=NOTHING)
         parts = Parts(self._rules)
         text = "".join(one["text"] for one in blocks if one["type"] == "text")
+        is_text = not found.origin and blocks == [{"type": "text", "text": text}]
+        members: dict[str, object] = {"role": found.role, "blocks": blocks}
+        if found.origin:
+            members["origin"] = found.origin
         fact = facts.MessageAdded(
             session=self._session(found.session),
             id=self._id("message", found.session, found.message),
             at=self._at,
             role=found.role,
             text=parts.add("text", encoded(text)),
-            document=self._document_of(found, blocks, text, parts),
+            document=None if is_text else parts.add("document", encode(members)),
             source=self._place,
             extras=parts.add("extras", encode(dict(found.extras))) if found.extras else None,
             redacted=parts.redacted,
         )
         self._append(fact, parts)
-
-    def _document_of(
-        self, found: events.Message, blocks: Sequence[Json], text: str, parts: Parts
-    ) -> Digest | None:
-        """The document of a message; None if the message is only its text."""
-        if not found.origin and blocks == [{"type": "text", "text": text}]:
-            return None
-        members: dict[str, object] = {"role": found.role, "blocks": blocks}
-        if found.origin:
-            members["origin"] = found.origin
-        return parts.add("document", encode(members))
 
     def _add_call(
         self, found: events.Call, session: str, message: str | None = None, position: int = 0

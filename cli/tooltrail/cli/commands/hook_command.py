@@ -143,7 +143,10 @@ def _state_of(path: Path, events: Sequence[str]) -> tuple[str, int]:
     found = settings.installed()
     if settings.is_switched_off():
         return "switched off: disableAllHooks", len(found)
-    for program in map(_program_of, found.values()):
+    for command in found.values():
+        program = command
+        with suppress(ValueError):  # a quote has no end
+            program = shlex.split(command)[0]
         # A shell runs the command: `~`, a variable, or an assignment before it is not looked up.
         if not set(program) & set("~$=") and shutil.which(program) is None:
             return f"no such program: {program}", len(found)
@@ -153,27 +156,16 @@ def _state_of(path: Path, events: Sequence[str]) -> tuple[str, int]:
     return _INSTALLED if found else _NOT_INSTALLED, len(found)
 
 
-def _program_of(command: str) -> str:
-    """The program of a command line; the command itself if a quote in it has no end."""
-    with suppress(ValueError):
-        return shlex.split(command)[0]
-    return command
-
-
 def _command(agent: str, location: Location, *, is_portable: bool, is_redacting: bool) -> str:
     """The command line that an agent runs for each event."""
     context = click.get_current_context()
     named = (context.get_parameter_source(one) for one in ("db", "spool"))
     is_portable = is_portable and ParameterSource.COMMANDLINE not in named
-    words = ["tooltrail"] if is_portable else _program()
-    words += ["hook", "--agent", agent]
-    if not is_portable:
-        words += ["--spool", str(location.spool_folder.absolute())]
+    words, spool = ["tooltrail"], list[str]()
+    if not is_portable:  # by absolute paths: an agent may have another search path
+        beside = Path(sys.executable).with_name("tooltrail")
+        found = str(beside) if beside.exists() else shutil.which("tooltrail")
+        words = [found] if found else [sys.executable, "-m", "tooltrail.cli"]
+        spool = ["--spool", str(location.spool_folder.absolute())]
+    words += ["hook", "--agent", agent, *spool]
     return shlex.join(words if is_redacting else [*words, "--no-redact"])
-
-
-def _program() -> list[str]:
-    """This program, by its absolute path: an agent may have another search path."""
-    beside = Path(sys.executable).with_name("tooltrail")
-    found = str(beside) if beside.exists() else shutil.which("tooltrail")
-    return [found] if found else [sys.executable, "-m", "tooltrail.cli"]
