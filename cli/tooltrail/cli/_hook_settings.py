@@ -7,7 +7,7 @@ Claude Code and Codex have the same form. Every other byte of the file stays as 
 
 import os
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -72,13 +72,11 @@ class Settings:
 
     def install(self, agent: Agent, command: str) -> bool:
         """Let the agent run a command for each event; return whether the file has changed."""
-        if self.installed() == dict.fromkeys(agent.events, command):
-            return False
-        return self._replace_ours(agent.events, command)
+        return self._replace_ours(dict.fromkeys(agent.events, command))
 
     def uninstall(self) -> bool:
         """Remove our entries; return whether there were any."""
-        return self._replace_ours((), "")
+        return self._replace_ours({})
 
     def installed(self) -> dict[str, str]:
         """The command of each event for which our hook is installed."""
@@ -91,23 +89,22 @@ class Settings:
             switch = member(parse(_read(self._path)), "disableAllHooks")
             return switch is not None and switch.type == "true"
 
-    def _replace_ours(self, events: Sequence[str], command: str) -> bool:
-        """Remove our entries, and add one for each event; return whether the file has changed."""
+    def _replace_ours(self, commands: dict[str, str]) -> bool:
+        """Let each event have one command of ours; return whether the file has changed."""
         with self._problems():
             before = _read(self._path)
-            others = self._others(before)
-            data = _with_ours(others, events, command)
-            if data != before:
-                self._write(others if events else before, data)
-        return data != before
+            if (found := _installed(before)) == commands:
+                return False
+            others = self._others(before, found)
+            self._write(others if commands else before, _with_ours(others, commands))
+            return True
 
-    def _others(self, data: bytes) -> bytes:
+    def _others(self, data: bytes, found: dict[str, str]) -> bytes:
         """The settings without our entries, as they were before the install if the copy says so."""
-        copy, found, keeps_hooks = _read(self._copy), _installed(data), False
+        copy, keeps_hooks = _read(self._copy), False
         with suppress(InvalidRecordError):  # the copy is damaged
-            for command in {*found.values()} if self._copy.exists() else ():
-                if _with_ours(copy, [*found], command) == data:
-                    return copy
+            if self._copy.exists() and _with_ours(copy, found) == data:
+                return copy
             keeps_hooks = member(parse(copy), _HOOKS) is not None
         return _without_ours(data, keeps_hooks=keeps_hooks)
 
@@ -173,10 +170,10 @@ def _installed(data: bytes) -> dict[str, str]:
     return {event: text_of(member(nodes[0], "command")) for event, nodes in _ours(data)}
 
 
-def _with_ours(data: bytes, events: Sequence[str], command: str) -> bytes:
+def _with_ours(data: bytes, commands: dict[str, str]) -> bytes:
     """The settings with an entry of ours for each event."""
-    entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
-    for event in reversed(events):
+    for event, command in reversed(commands.items()):
+        entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
         data = added(data, (_HOOKS, event), entry)
     return data
 
