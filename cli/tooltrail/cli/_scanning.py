@@ -53,8 +53,7 @@ class Scan:
             yield from self._in_session(session)
 
     def _in_session(self, session: SessionView) -> Iterator[dict[str, Any]]:
-        about = {"about": _spelled(session)}
-        yield from self._in_record(session.id, "session", session.id, about)
+        yield from self._in_record(session.id, "session", session.id, {"about": _spelled(session)})
         try:
             _, messages, calls = self._reader.conversation(session.id, payloads=True)
         except NotFoundError as error:  # the id of the session is damaged

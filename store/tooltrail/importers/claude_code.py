@@ -162,8 +162,7 @@ def _agent_progress(value: Json) -> dict[str, Any] | None:
     if data.get("type") != "agent_progress" or not message:
         return None
     outer = {key: one for key, one in value.items() if key not in ("data", "toolUseID")}
-    agent = data.get("agentId") or value.get("parentToolUseID")
-    return {**outer, **message, "agentId": agent}
+    return {**outer, **message, "agentId": data.get("agentId") or value.get("parentToolUseID")}
 
 
 class _Spill(NamedTuple):

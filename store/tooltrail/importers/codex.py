@@ -209,8 +209,7 @@ def _receipt(output: Any) -> tuple[str | None, bool]:
         case {"content": content, **others}:
             return _receipt(content)[0], others.get("success") is False
         case _:
-            text = text_of(list_of(output))
-            return text or json.dumps(output, ensure_ascii=False), False
+            return text_of(list_of(output)) or json.dumps(output, ensure_ascii=False), False
 
 
 def _extras(item: Json, beside: Json) -> Json:

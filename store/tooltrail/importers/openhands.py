@@ -105,7 +105,7 @@ class Reader(events.FileReader):
         last = self._calls.get(str(event.get("cause"))) if "id" in event else self._last_call
         call_id = object_of(event, "tool_call_metadata").get("tool_call_id") or last
         if isinstance(call_id, str):
-            return _result(self._session, call_id, event)
+            return self._result(call_id, event)
         return self._message(name, event, "user", event.get("content"))
 
     def _message(
@@ -114,6 +114,25 @@ class Reader(events.FileReader):
         extras = without(event, _KNOWN) if "id" in event else NOTHING
         at = event.get("timestamp")
         return events.Message(self._session, name, at, role, content, origin, extras)
+
+    def _result(self, call_id: str, event: Json) -> events.Result:
+        what, text = event.get("observation"), event.get("content")
+        receipt, returned = text if isinstance(text, str) else None, event.get("extras")
+        output, extras = None, without(event, _KNOWN)
+        if what == "run":
+            returned = object_of(event.get("extras", event))
+            about = {**returned, **object_of(returned, "metadata")}
+            lost = {"combined": 0} if _CUT in (receipt or "") else NOTHING
+            command, cwd, status = map(about.get, ("command", "working_dir", "exit_code"))
+            output = events.Output({"combined": receipt or ""}, None, command, cwd, status, lost)
+            receipt = None
+        elif what in _RETURNING and returned:
+            output, extras = events.Output(structured=returned), without(event, _KNOWN | {"extras"})
+        failure = "permission_denied" if what == "user_rejected" else None
+        if what == "error" or (what in ("edit", "read") and (receipt or "").startswith("ERROR:")):
+            failure = events.FAILED
+        at = event.get("timestamp")
+        return events.Result(self._session, call_id, at, receipt, output, failure, extras=extras)
 
 
 def _events_in(value: Any) -> list[Json]:
@@ -125,23 +144,3 @@ def _events_in(value: Any) -> list[Json]:
 def _is_event(value: Json) -> bool:
     kinds = [value.get(name) for name in ("action", "observation") if name in value]
     return len(kinds) == 1 and isinstance(kinds[0], str) and "role" not in value
-
-
-def _result(session: str, call_id: str, event: Json) -> events.Result:
-    what, text = event.get("observation"), event.get("content")
-    receipt, returned = text if isinstance(text, str) else None, event.get("extras")
-    output, extras = None, without(event, _KNOWN)
-    if what == "run":
-        returned = object_of(event.get("extras", event))
-        about = {**returned, **object_of(returned, "metadata")}
-        lost = {"combined": 0} if _CUT in (receipt or "") else NOTHING
-        command, cwd, status = map(about.get, ("command", "working_dir", "exit_code"))
-        output = events.Output({"combined": receipt or ""}, None, command, cwd, status, lost)
-        receipt = None
-    elif what in _RETURNING and returned:
-        output, extras = events.Output(structured=returned), without(event, _KNOWN | {"extras"})
-    failure = "permission_denied" if what == "user_rejected" else None
-    if what == "error" or (what in ("edit", "read") and (receipt or "").startswith("ERROR:")):
-        failure = events.FAILED
-    at = event.get("timestamp")
-    return events.Result(session, call_id, at, receipt, output, failure, extras=extras)

@@ -196,8 +196,7 @@ def _chat(value: Any) -> Iterator[Json]:
             content.append(part or one)
     if content or calls or not results:
         role = "assistant" if message.get("role") == "model" else message.get("role")
-        asked = [*map(_asked, calls)]
-        said = {"role": role, "content": content, "tool_calls": asked}
+        said = {"role": role, "content": content, "tool_calls": [*map(_asked, calls)]}
         yield {**without(message, _OF_MESSAGE), **said}
     yield from results
 

@@ -62,8 +62,7 @@ def redact(data: bytes, rules: RuleSet) -> Redacted:
     if not rules.may_match(data):
         return Redacted(data, ())
     redactor = StreamRedactor(rules)
-    redacted = redactor.feed(data) + redactor.finish()
-    return Redacted(redacted, tuple(redactor.found))
+    return Redacted(redactor.feed(data) + redactor.finish(), tuple(redactor.found))
 
 
 def redact_json(data: bytes, rules: RuleSet) -> Redacted:
