@@ -194,8 +194,8 @@ def print_report(results: Sequence[ImportResult], *, as_json: bool, is_dry_run: 
 
 def failure_code(results: Sequence[ImportResult]) -> ExitCode | None:
     """The exit code of the last file that could not be imported; None if there is none."""
-    codes = [code_of(one) for one in results if isinstance(one, TooltrailError)]
-    return codes[-1] if codes else None
+    failures = (one for one in reversed(results) if isinstance(one, TooltrailError))
+    return next(map(code_of, failures), None)
 
 
 def _say_problems(one: Imported) -> None:

@@ -45,12 +45,8 @@ def append_event(spool: str, agent: str, event: bytes, *, is_redacted: bool = Tr
     finally:
         os.close(descriptor)
     if is_new:
-        _sync_folder(folder)
-
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

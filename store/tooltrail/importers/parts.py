@@ -73,24 +73,21 @@ class Parts:
             self.bodies.append(kept)
             fact = StreamFact.of(CountedStream.of(role, kept))
         else:
-            fact = self._spooled(role, kept, folder)
+            from tooltrail.artifacts.capture import Capture  # noqa: PLC0415  loads the codec
+
+            path = folder / f"{role}.zst"
+            path.unlink(missing_ok=True)  # of an import that was interrupted
+            with Capture(role, path, edge_bytes=0) as capture:
+                capture.write(kept)
+            captured = capture.close()
+            if captured.staged is None or captured.counted.loss_reason is not None:
+                raise UnavailableError(f"{path} cannot be written: {captured.counted.loss_reason}")
+            self.files.append(captured.staged)
+            fact = StreamFact.of(captured.counted, f"{folder.name}/{captured.staged.name}")
         if role not in output.lost:
             return fact
         produced = min(max(output.lost[role], fact.size + 1), _MOST_BYTES)
         return fact.replaced(produced_size=produced, loss_reason=_LOSS)
-
-    def _spooled(self, role: str, data: bytes, folder: Path) -> StreamFact:
-        from tooltrail.artifacts.capture import Capture  # noqa: PLC0415  loads the codec
-
-        path = folder / f"{role}.zst"
-        path.unlink(missing_ok=True)  # of an import that was interrupted
-        with Capture(role, path, edge_bytes=0) as capture:
-            capture.write(data)
-        captured = capture.close()
-        if captured.staged is None or captured.counted.loss_reason is not None:
-            raise UnavailableError(f"{path} cannot be written: {captured.counted.loss_reason}")
-        self.files.append(captured.staged)
-        return StreamFact.of(captured.counted, f"{folder.name}/{captured.staged.name}")
 
 
 def encoded(text: str) -> bytes:

@@ -182,11 +182,9 @@ _compiled = cache(re.compile)
 
 def _match_at(rule: Rule, data: bytes, marker: int) -> re.Match[bytes] | None:
     """The match of a rule with the marker at an offset."""
-    pattern = _compiled(rule.pattern)
-    for distance in rule.distances:
-        if distance <= marker and (match := pattern.match(data, marker - distance)):
-            return match
-    return None
+    match = _compiled(rule.pattern).match
+    begins = (marker - distance for distance in rule.distances if distance <= marker)
+    return next(filter(None, (match(data, begin) for begin in begins)), None)
 
 
 def _span_of(rule: Rule, match: re.Match[bytes]) -> _Span:
@@ -202,9 +200,8 @@ def _merged(found: list[_Span], begin: int) -> list[_Span]:
             continue
         if merged and span.start < merged[-1].end:
             last = merged[-1]
-            merged[-1] = last._replace(
-                end=max(last.end, span.end), begin=min(last.begin, span.begin)
-            )
+            end, begins = max(last.end, span.end), min(last.begin, span.begin)
+            merged[-1] = last._replace(end=end, begin=begins)
         else:
             merged.append(span._replace(start=max(span.start, begin)))
     return merged
