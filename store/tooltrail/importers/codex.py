@@ -106,7 +106,10 @@ class Reader(events.FileReader):
             self._session = named_texts(item, "id").get("id", self._session)
             about = {**object_of(item, "git"), **item}
             where = named_texts(about, "cwd", "originator", **_OF_SESSION)
-            began, parent = item.get("timestamp"), _parent(item)
+            # The session that started a sub-agent, or of which this one is a copy.
+            started = object_of(item, "source", "subagent", "thread_spawn")
+            parent = started.get("parent_thread_id") or item.get("forked_from_id") or None
+            began = item.get("timestamp")
             yield events.Session(self._session, began, NAME, parent, environment=where)
             yield from self._instructions(item, at)
         elif kind == "event_msg":
@@ -180,15 +183,6 @@ class Reader(events.FileReader):
         extras, status = _extras(item, beside), int(said[said.lastindex or 0]) if said else None
         found = events.Result(self._session, call_id, at, receipt, output, failure, took, extras)
         return found._replace(exit_status=status)
-
-
-def _parent(item: Json) -> str | None:
-    """The session that started a sub-agent, or of which a session is a copy."""
-    match item.get("source"):
-        case {"subagent": {"thread_spawn": {"parent_thread_id": str(parent)}}} if parent:
-            return parent
-        case _:
-            return named_texts(item, parent="forked_from_id").get("parent")
 
 
 def _content(what: str, item: Json) -> Any:

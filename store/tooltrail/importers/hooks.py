@@ -128,13 +128,13 @@ class Reader(events.FileReader):
         duration = milliseconds_of(event.get("duration_ms"))
         yield _call(session, event, at if duration is None else at - duration / 1000)
         self.ended.add((session, call_id))
-        found = events.Result(session, call_id, at, None, extras=without(event, _RECORDED))
+        extras = without(event, _RECORDED)
+        found = events.Result(session, call_id, at, None, duration_ms=duration, extras=extras)
         if kind == "PermissionDenied":
             why = str(event.get("reason") or "")
-            found = found._replace(failure="permission_denied", message=why)
+            yield found._replace(failure="permission_denied", message=why)
         else:
-            found = self._completed(found, kind, event)
-        yield found._replace(duration_ms=duration)
+            yield self._completed(found, kind, event)
 
     def _completed(self, found: events.Result, kind: str, event: Json) -> events.Result:
         """The result with what the tool returned."""

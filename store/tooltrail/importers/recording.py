@@ -332,12 +332,10 @@ class Recording:
 
     def _append_unpaired(self, found: events.Result) -> None:
         """Append a result without a call as a message, so that it is not lost."""
-        block = {
-            "type": "tool_result",
-            "call_id": found.call_id,
-            "content": [block_of(one) for one in parts_of(found.receipt or None)],
-            **({"status": "error"} if found.failure else {}),
-        }
+        content = [block_of(one) for one in parts_of(found.receipt or None)]
+        block = {"type": "tool_result", "call_id": found.call_id, "content": content}
+        if found.failure:
+            block["status"] = "error"
         name = f"result/{found.call_id}/{self._place.offset}"
         message = events.Message(found.session, name, None, "tool", None, extras=found.extras)
         self._append_message(message, [block])
