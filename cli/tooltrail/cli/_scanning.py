@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError, TooltrailError
@@ -13,6 +13,7 @@ from tooltrail.redaction import RuleSet, StreamRedactor, redact, redactions
 from tooltrail.store import InvocationView, Reader, SessionView, StreamView
 
 _CHUNK_BYTES = 1 << 20
+_Texts: TypeAlias = Mapping[str, str | bytes | None]
 
 
 class Scan:
@@ -82,7 +83,7 @@ class Scan:
         session: UUID,
         kind: str,
         owner: UUID,
-        texts: Mapping[str, str | bytes | None],
+        texts: _Texts,
         streams: Sequence[StreamView] = (),
     ) -> Iterator[dict[str, Any]]:
         """The secrets in the parts of a session, a call or a message."""

@@ -197,11 +197,10 @@ class Recording:
         parts = Parts(self._rules)
         more = NOT_REDACTED if self._rules is None else NOTHING
         environment = parts.add("environment", encode({**found.environment, **more}))
-        title = found.title if isinstance(found.title, str) else None
         fact = facts.SessionOpened(
             session=self._session(found.session),
             at=self._at,
-            title=None if title is None else parts.clean_text("title", title),
+            title=parts.clean_text("title", found.title) if isinstance(found.title, str) else None,
             agent=found.agent,
             parent=self._session(found.parent) if isinstance(found.parent, str) else None,
             environment=environment,

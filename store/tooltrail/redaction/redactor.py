@@ -184,7 +184,7 @@ def _match_at(rule: Rule, data: bytes, marker: int) -> re.Match[bytes] | None:
     """The match of a rule with the marker at an offset."""
     match = _compiled(rule.pattern).match
     begins = (marker - distance for distance in rule.distances if distance <= marker)
-    return next(filter(None, (match(data, begin) for begin in begins)), None)
+    return next((found for begin in begins if (found := match(data, begin))), None)
 
 
 def _span_of(rule: Rule, match: re.Match[bytes]) -> _Span:
