@@ -74,8 +74,24 @@ def test_a_file_of_no_known_format_is_a_gap_if_it_may_be_a_session(cli: Cli) -> 
     index = write_lines(folder / "index.json", [{"version": 1}])
     ended = cli.ok("coverage", str(folder))
     assert f"1 file of no known format was skipped, such as {index}\n" in ended.message
+    assert f"\n{index} is not a session\n" in ended.message
     assert cli.run("coverage", str(path), str(index)).code == 3
     path.rename(folder / "s.json")
-    assert cli.run("coverage", str(folder)).code == 1
-    index.rename(folder / "index.jsonl")
-    assert cli.run("coverage", str(folder)).code == 1
+    cli.ok("coverage", str(folder))  # although other .json files are sessions
+    for name in ("s.json.part.jsonl", "t.json"):
+        damaged = folder / name
+        damaged.write_text('{"type": "user", "mess\n')
+        ended = cli.run("coverage", str(folder))
+        assert (ended.code, f"{damaged} is damaged" in ended.message) == (1, True)
+        damaged.unlink()
+
+
+def test_the_logs_beside_sessions_of_gemini_are_no_gap(cli: Cli) -> None:
+    folder = cli.folder / "tmp" / "5ab1"
+    (folder / "chats").mkdir(parents=True)
+    said = {"id": "m1", "timestamp": "2026-03-25T10:00:00Z", "type": "user", "content": "hi"}
+    session = {"sessionId": "s1", "projectHash": "5ab1", "messages": [said]}
+    write_lines(folder / "chats" / "session-1.json", [session])
+    logs = write_lines(folder / "logs.json", [[{"sessionId": "s1", "message": "hi"}]])
+    ended = cli.ok("coverage", str(cli.folder / "tmp"))
+    assert f"{logs} is not a session\n" in ended.message

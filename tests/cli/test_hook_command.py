@@ -339,6 +339,59 @@ def test_settings_that_cannot_be_read_hide_no_others(at_home: Cli) -> None:
     assert states[::2] == [("claude-code", "cannot be read"), ("codex", "installed")]
 
 
+def test_a_file_that_cannot_be_used_decides_the_exit_code(at_home: Cli) -> None:
+    at_home.ok("hook", "install", "codex")
+    path = Path(at_home.environment["HOME"]) / ".codex" / "hooks.json"
+    path.write_text(path.read_text().replace('"PreToolUse"', '"Other"'))
+    assert at_home.run("hook", "status").code == 4
+    settings(at_home, "{")
+    assert at_home.run("hook", "status", "codex", "claude-code").code == 2
+
+
+def test_hooks_that_are_switched_off_record_nothing(at_home: Cli) -> None:
+    path = settings(at_home, '{"disableAllHooks": false}')
+    at_home.ok("hook", "install", "claude-code")
+    at_home.ok("hook", "status")
+    path.write_text(path.read_text().replace("false", "true"))
+    ended = at_home.run("hook", "status", "--json")
+    assert ended.code == 4
+    assert ended.records[0]["hook"] == "switched off: disableAllHooks"
+    assert (ended.records[0]["events"], ended.records[1]["hook"]) == (8, "not installed")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"hooks": {}}', '{\n  "hooks": { },\n  "a": 1\n}\n', '{"hooks": {"Stop": [ ]}}', " "]
+)
+def test_an_empty_object_of_hooks_stays(at_home: Cli, text: str) -> None:
+    path = settings(at_home, text)
+    at_home.ok("hook", "install", "claude-code")
+    at_home.ok("hook", "install", "claude-code", "--no-redact")  # another command
+    copy = path.with_name("settings.json.before-tooltrail")
+    assert copy.read_text() == text
+    at_home.ok("hook", "uninstall", "claude-code")
+    assert path.read_text() == text
+
+
+def test_an_empty_object_of_hooks_stays_beside_a_later_change(at_home: Cli) -> None:
+    path = settings(at_home, '{"hooks": {}}')
+    at_home.ok("hook", "install", "claude-code")
+    path.write_text(path.read_text().removesuffix("}") + ', "model": "opus"}')
+    at_home.ok("hook", "uninstall", "claude-code")
+    assert path.read_text() == '{"hooks": {}, "model": "opus"}'
+    path.unlink()  # the copy of this file says nothing about the next one
+    at_home.ok("hook", "install", "claude-code")
+    at_home.ok("hook", "uninstall", "claude-code")
+    assert path.read_text() == "{}\n"
+
+
+def test_a_damaged_copy_of_the_settings_is_not_used(at_home: Cli) -> None:
+    path = settings(at_home, '{"a": 1}')
+    at_home.ok("hook", "install", "claude-code")
+    path.with_name("settings.json.before-tooltrail").write_text("{")
+    at_home.ok("hook", "uninstall", "claude-code")
+    assert path.read_text() == '{"a": 1}'
+
+
 WRONG_LINE = '{\n  "a": 1,\n  "b": [1,]\n}\n'
 
 

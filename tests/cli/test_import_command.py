@@ -271,6 +271,22 @@ def test_following_imports_what_an_agent_writes(cli: Cli) -> None:
     assert process.returncode == -signal.SIGINT
 
 
+def test_files_are_named_as_they_were_given(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = session_file(cli.folder / "in")
+    with path.open("a") as file:
+        file.write("null\n")
+    monkeypatch.chdir(cli.folder)
+    Path("link").symlink_to("in")
+    ended = cli.ok("import", "link")
+    assert ended.lines[1].split()[-1] == "link/s.jsonl"
+    assert "\nlink/s.jsonl: 1 line of the unknown type null\n" in ended.message
+    with cli.start("import", "--follow", "link", "--spool", "other") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"7 new facts of claude-code in link/s.jsonl\n"
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+
+
 def test_following_names_each_damaged_line_and_each_skipped_file_once(cli: Cli) -> None:
     (cli.folder / "in").mkdir()
     path = write_lines(cli.folder / "in" / "s.jsonl", LINES[:1])

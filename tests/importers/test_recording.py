@@ -27,8 +27,8 @@ from tests.support.altering import alter
 from tests.support.evidence import problems_of
 
 from tooltrail.importers import Importer
-from tooltrail.importers.documents import failure_document, success_document
 from tooltrail.importers.events import Line, Output
+from tooltrail.importers.parts import failure_document, success_document
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal import Entry
 from tooltrail.records import default_families, digest_of

@@ -16,12 +16,10 @@ _IMPORTED_AT_ONCE = re.compile(
 )
 """An event after which the transcript has something new, or a file that the agent deletes later."""
 
-_OTHERS = ("-h", "--help")
-
 
 def is_event(arguments: Sequence[str]) -> bool:
     """Whether `tooltrail hook` has these arguments to record an event."""
-    return not arguments or (arguments[0].startswith("-") and arguments[0] not in _OTHERS)
+    return not arguments or (arguments[0].startswith("-") and arguments[0] not in {"-h", "--help"})
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -7,8 +7,8 @@ Claude Code and Codex have the same form. Every other byte of the file stays as 
 
 import os
 import re
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ _TIMEOUT_S = 10
 """Seconds after which an agent ends a hook. An event takes some hundredths of a second."""
 
 BACKUP = ".before-tooltrail"
-"""Ending of the copy of a settings file as it was before the last change."""
+"""Ending of the copy of a settings file as it was before the install, or the last uninstall."""
 
 
 class Agent(NamedTuple):
@@ -68,34 +68,45 @@ class Settings:
     def __init__(self, path: Path) -> None:
         # A symbolic link, as dotfile managers make, stays a link.
         self._path = Path(os.path.realpath(path))
+        self._copy = self._path.with_name(self._path.name + BACKUP)
 
     def install(self, agent: Agent, command: str) -> bool:
         """Let the agent run a command for each event; return whether the file has changed."""
-        if self.installed() == dict.fromkeys(agent.events, command):
-            return False
-        return self._replace_ours(agent.events, command)
+        return self._replace_ours(dict.fromkeys(agent.events, command))
 
     def uninstall(self) -> bool:
         """Remove our entries; return whether there were any."""
-        return self._replace_ours((), "")
+        return self._replace_ours({})
 
     def installed(self) -> dict[str, str]:
         """The command of each event for which our hook is installed."""
         with self._problems():
-            found = _ours(self._read())
-            return {event: text_of(member(nodes[0], "command")) for event, nodes in found}
+            return _installed(_read(self._path))
 
-    def _replace_ours(self, events: Sequence[str], command: str) -> bool:
-        """Remove our entries, and add one for each event; return whether the file has changed."""
-        entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
+    def is_switched_off(self) -> bool:
+        """Whether the settings switch off every hook of the agent."""
         with self._problems():
-            before = self._read()
-            data = _without_ours(before)
-            for event in reversed(events):
-                data = added(data, (_HOOKS, event), entry)
-            if data != before:
-                self._write(before, data)
-        return data != before
+            switch = member(parse(_read(self._path)), "disableAllHooks")
+            return switch is not None and switch.type == "true"
+
+    def _replace_ours(self, commands: dict[str, str]) -> bool:
+        """Let each event have one command of ours; return whether the file has changed."""
+        with self._problems():
+            before = _read(self._path)
+            if (found := _installed(before)) == commands:
+                return False
+            others = self._others(before, found)
+            self._write(others if commands else before, _with_ours(others, commands))
+            return True
+
+    def _others(self, data: bytes, found: dict[str, str]) -> bytes:
+        """The settings without our entries, as they were before the install if the copy says so."""
+        copy, keeps_hooks = _read(self._copy), False
+        with suppress(InvalidRecordError):  # the copy is damaged
+            if self._copy.exists() and _with_ours(copy, found) == data:
+                return copy
+            keeps_hooks = member(parse(copy), _HOOKS) is not None
+        return _without_ours(data, keeps_hooks=keeps_hooks)
 
     @contextmanager
     def _problems(self) -> Generator[None]:
@@ -106,12 +117,6 @@ class Settings:
         except OSError as error:
             raise UnavailableError(f"{self._path} cannot be used: {error.strerror}") from error
 
-    def _read(self) -> bytes:
-        try:
-            return read_config(str(self._path))
-        except FileNotFoundError:
-            return b""
-
     def _write(self, before: bytes, data: bytes) -> None:
         """Replace the file at once, so that an agent reads the old or the new one."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,9 +124,19 @@ class Settings:
         mode = 0o600
         if self._path.exists():
             mode = self._path.stat().st_mode & 0o777
-            _write_file(self._path.with_name(self._path.name + BACKUP), before, mode)
+            _write_file(self._copy, before, mode)
+        else:
+            self._copy.unlink(missing_ok=True)  # of an earlier file
         _write_file(staged, data, mode)
         staged.replace(self._path)
+
+
+def _read(path: Path) -> bytes:
+    """The content of a file; empty if there is no file."""
+    try:
+        return read_config(str(path))
+    except FileNotFoundError:
+        return b""
 
 
 def _write_file(path: Path, data: bytes, mode: int) -> None:
@@ -135,7 +150,7 @@ def _write_file(path: Path, data: bytes, mode: int) -> None:
 
 def _ours(data: bytes) -> Iterator[tuple[str, list[Node]]]:
     """Our handlers, each with its event, and with the nodes that hold it, the inner ones first."""
-    hooks = member(parse(data), _HOOKS) if data.strip() else None
+    hooks = member(parse(data), _HOOKS)
     if hooks is None or hooks.type != "object":
         return
     for pair in children_of(hooks):
@@ -150,11 +165,27 @@ def _items(array: Node | None) -> list[Node]:
     return children_of(array) if array is not None and array.type == "array" else []
 
 
-def _without_ours(data: bytes) -> bytes:
-    """The settings without our handlers, and without groups and events that are now empty."""
+def _installed(data: bytes) -> dict[str, str]:
+    """Our command of each event that has one."""
+    return {event: text_of(member(nodes[0], "command")) for event, nodes in _ours(data)}
+
+
+def _with_ours(data: bytes, commands: dict[str, str]) -> bytes:
+    """The settings with an entry of ours for each event."""
+    for event, command in reversed(commands.items()):
+        entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
+        data = added(data, (_HOOKS, event), entry)
+    return data
+
+
+def _without_ours(data: bytes, *, keeps_hooks: bool) -> bytes:
+    """The settings without our handlers, and without groups and events that are now empty.
+
+    The object of all hooks is removed with the last event unless `keeps_hooks`.
+    """
     while (found := next(_ours(data), None)) is not None:
         node, *holders = found[1]
-        for holder in holders:
+        for holder in holders[:-1] if keeps_hooks else holders:
             if node.parent is not None and len(node.parent.named_children) > 1:
                 break  # it holds more, if only a comment
             node = holder

@@ -37,33 +37,31 @@ def import_with_bar(
     *,
     since: datetime | None = None,
     is_dry_run: bool = False,
-) -> tuple[list[ImportResult], list[Path]]:
+) -> tuple[list[ImportResult], list[UnknownFormatError]]:
     """Import files into a spool, with a progress bar on a terminal.
 
     Without paths, says first what the usual folders hold. Files that have not changed after `since`
     are left out. What cannot be imported is reported, and the other files are still imported.
 
     Returns:
-        What was imported, and the files of no known format in folders, which were skipped.
+        What was imported, and why files in folders were skipped: they are of no known format.
 
     Raises:
         NotFoundError: nothing is found.
         TooltrailError: none of the paths can be imported.
     """
     changed_after = 0 if since is None else since.timestamp()
-
-    def is_wanted(_: Path, state: os.stat_result | None) -> bool:
-        if state is None or stat.S_ISDIR(state.st_mode):  # it cannot be read
-            return True
-        return state.st_mtime >= changed_after
-
-    files = [*_files(paths, is_wanted)]
+    files = [
+        file
+        for file, state in _files(paths)
+        if state is None or stat.S_ISDIR(state.st_mode) or state.st_mtime >= changed_after
+    ]
     for folder in () if paths else usual_folders(os.environ, Path.home()):
         found = counted(sum(one.is_relative_to(folder) for one in files), "file")
         say(f"found {found} in {printable(str(folder))}")
     importer = Importer(spool, rules, is_dry_run=is_dry_run)
     results, skipped = _import_all(importer, files, paths, format_name)
-    _say_skipped(skipped)
+    _say_skipped([one.path for one in skipped])
     failures = [one for one in results if isinstance(one, TooltrailError)]
     if failures and len(failures) == len(results):
         raise failures[0]
@@ -75,25 +73,22 @@ def import_with_bar(
     return results, skipped
 
 
-def _files(
-    paths: Sequence[Path], is_wanted: Callable[[Path, os.stat_result | None], bool]
-) -> Iterator[Path]:
-    """The files to import. A file that is gone has no state: its import reports that."""
+def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, os.stat_result | None]]:
+    """The files to import, with their states. The import of one without a state says why."""
     for path in paths or usual_folders(os.environ, Path.home()):
         for file in session_files(path):
             state = None
             with suppress(OSError):
                 state = file.stat()
-            if is_wanted(file, state):
-                yield file
+            yield file, state
 
 
 def _import_all(
     importer: Importer, files: Sequence[Path], paths: Sequence[Path], format_name: str | None
-) -> tuple[list[ImportResult], list[Path]]:
+) -> tuple[list[ImportResult], list[UnknownFormatError]]:
     """What was imported from each file, and the files of no known format that no path names."""
     results: list[ImportResult] = []
-    skipped: list[Path] = []
+    skipped: list[UnknownFormatError] = []
     read = 0
     with progress_bar("importing", len(files)) as update:
 
@@ -107,7 +102,7 @@ def _import_all(
             if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
             elif isinstance(one, UnknownFormatError):
-                skipped.append(file)
+                skipped.append(one)
             if isinstance(one, DiskFullError):
                 break  # for the other files there is no room either
     return results, skipped
@@ -134,10 +129,7 @@ def _say_skipped(files: Sequence[Path]) -> None:
 
 
 def follow(
-    location: Location,
-    paths: Sequence[Path],
-    format_name: str | None,
-    rules: RuleSet | None,
+    location: Location, paths: Sequence[Path], format_name: str | None, rules: RuleSet | None
 ) -> Iterator[Imported]:
     """Import each file when it changes, and ingest what was recorded. Never ends.
 
@@ -149,14 +141,12 @@ def follow(
     known_damage: dict[Path, AbstractSet[DamagedLine]] = {}
     skipped: dict[Path, None] = {}
 
-    def has_changed(file: Path, state: os.stat_result | None) -> bool:
-        before = seen.get(file, ())
-        seen[file] = None if state is None else (state.st_mtime_ns, state.st_size)
-        return seen[file] != before
-
     while True:
         has_new, count = False, len(skipped)
-        for file in _files(paths, has_changed):
+        for file, state in _files(paths):
+            before, seen[file] = seen.get(file, ()), state and (state.st_mtime_ns, state.st_size)
+            if seen[file] == before:
+                continue
             one = _import_one(importer, file, format_name)
             if isinstance(one, UnknownFormatError):
                 skipped[file] = None
@@ -165,8 +155,8 @@ def follow(
                     say_error(one)
             else:
                 damaged = [part for part in one.damaged if not part.is_last]
-                before = known_damage.get(file, frozenset())
-                say_damage(file, [part for part in damaged if part not in before])
+                known = known_damage.get(file, frozenset())
+                say_damage(file, [part for part in damaged if part not in known])
                 known_damage[file] = frozenset(damaged)
                 if one.counts.get("new"):
                     has_new = True
@@ -204,8 +194,8 @@ def print_report(results: Sequence[ImportResult], *, as_json: bool, is_dry_run: 
 
 def failure_code(results: Sequence[ImportResult]) -> ExitCode | None:
     """The exit code of the last file that could not be imported; None if there is none."""
-    codes = [code_of(one) for one in results if isinstance(one, TooltrailError)]
-    return codes[-1] if codes else None
+    failures = (one for one in reversed(results) if isinstance(one, TooltrailError))
+    return next(map(code_of, failures), None)
 
 
 def _say_problems(one: Imported) -> None:

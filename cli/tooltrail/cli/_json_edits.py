@@ -21,7 +21,7 @@ def parse(data: bytes) -> Node:
     Raises:
         InvalidRecordError: the document is not one JSON object.
     """
-    root = Parser(_LANGUAGE).parse(data).root_node
+    root = Parser(_LANGUAGE).parse(data if data.strip() else b"{}").root_node
     values = children_of(root)
     if root.has_error:
         raise InvalidRecordError(f"it is not JSON: line {_bad_line(root)} has an error")

@@ -341,8 +341,7 @@ def _output_of(
     error, result = message.get("error"), message.get("result")
     if error is not None:
         kind = _TRANSPORT_FAILED if sender == "proxy" else _PROTOCOL_ERROR
-        words = text_in(object_in(error).get("message")) or ""
-        return _failure(call, kind, words, error), {}
+        return _failure(call, kind, text_in(object_in(error).get("message")) or "", error), {}
     name = call.invocation.tool_name
     outcome = read_outcome(object_in(result))
     if isinstance(outcome, records.ResultBlock):

@@ -63,18 +63,12 @@ class RecordingHandler(BaseCallbackHandler):
         self._record(one.message for one in found if isinstance(one, ChatGeneration))
 
     def on_tool_start(
-        self,
-        serialized: dict[str, Any],
-        input_str: str,
-        *,
-        run_id: UUID,
-        inputs: dict[str, Any] | None = None,
-        **kwargs: Any,
+        self, serialized: dict[str, Any], input_str: str, *, run_id: UUID, **kwargs: Any
     ) -> None:
         """Record that a tool is about to run. Without a tool call, there is no call id."""
         name, call_id = serialized["name"], kwargs.get("tool_call_id")
         call = ToolCall(tool_name=name, arguments_raw=input_str, call_id=call_id)
-        if inputs is not None:
+        if (inputs := kwargs.get("inputs")) is not None:
             call = ToolCall.of(name, json_of(inputs), call_id=call_id)
         self._running[run_id] = call
         self._running[run_id] = self._session.start(call)

@@ -20,6 +20,8 @@ from tooltrail.wire import complete_output_of, wire_format
 _FORMAT = "openai-responses"
 
 _Context = sdk.RunContextWrapper[Any]
+_Agent = sdk.Agent[Any]
+_Items = list[sdk.TResponseInputItem]
 
 
 class RecordingHooks(sdk.RunHooks[Any]):
@@ -43,11 +45,7 @@ class RecordingHooks(sdk.RunHooks[Any]):
         self._answered: set[str | None] = set()
 
     async def on_llm_start(
-        self,
-        context: _Context,
-        agent: sdk.Agent[Any],
-        system_prompt: str | None,
-        input_items: list[sdk.TResponseInputItem],
+        self, context: _Context, agent: _Agent, system_prompt: str | None, input_items: _Items
     ) -> None:
         """Record a changed system prompt, and the new items that are not recorded yet."""
         with logged_errors("an input of the model"):
@@ -61,7 +59,7 @@ class RecordingHooks(sdk.RunHooks[Any]):
             self._system = system_prompt
 
     async def on_llm_end(
-        self, context: _Context, agent: sdk.Agent[Any], response: sdk.ModelResponse
+        self, context: _Context, agent: _Agent, response: sdk.ModelResponse
     ) -> None:
         """Record the answer of the model, in the items of the SDK."""
         with logged_errors("an answer of the model"):
@@ -70,7 +68,7 @@ class RecordingHooks(sdk.RunHooks[Any]):
             answer = await asyncio.to_thread(record_response, self._session, _FORMAT, payload)
             self._asked |= {call.call_id: call for call in answer.calls}
 
-    async def on_tool_start(self, context: _Context, agent: sdk.Agent[Any], tool: sdk.Tool) -> None:
+    async def on_tool_start(self, context: _Context, agent: _Agent, tool: sdk.Tool) -> None:
         """Record that a tool is about to run."""
         with logged_errors(f"the start of a call of {tool.name}"):
             call = self._call_of(context, tool)
@@ -78,7 +76,7 @@ class RecordingHooks(sdk.RunHooks[Any]):
             self._running[context, tool.name] = await self._session.astart(call)
 
     async def on_tool_end(
-        self, context: _Context, agent: sdk.Agent[Any], tool: sdk.Tool, result: object
+        self, context: _Context, agent: _Agent, tool: sdk.Tool, result: object
     ) -> None:
         """Record the result of a tool; a call without a recorded start is recorded now."""
         with logged_errors(f"a result of {tool.name}"):

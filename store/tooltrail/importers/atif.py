@@ -12,7 +12,7 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, reasoning_part
 from tooltrail.importers.members import named_texts, names_in, without
-from tooltrail.importers.values import Json, first_of, list_of, object_of, objects_of
+from tooltrail.importers.values import Json, first_of, list_of, object_of, objects_of, type_name
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "atif"
@@ -54,21 +54,21 @@ def _run(run: Json, parent: str | None) -> Iterator[events.Event]:
             model = step.get("model_name") or agent.get("model_name")
             yield from _step(session, str(position), {**step, "model_name": model})
         else:
-            yield events.Skipped(type(value).__name__, is_known=False)
+            yield events.Skipped(type_name(value), is_known=False)
     for inner in objects_of(run, "subagent_trajectories"):
         if "steps" in inner:
             yield from _run(inner, session)
 
 
+def _call(one: Json) -> events.Call:
+    return events.Call(one.get("tool_call_id"), str(one.get("function_name")), one.get("arguments"))
+
+
 def _step(session: str, name: str, step: Json) -> Iterator[events.Event]:
     at, source = step.get("timestamp"), step.get("source")
-    role, calls = "assistant" if source == "agent" else source, objects_of(step, "tool_calls")
+    role = "assistant" if source == "agent" else source
     reasoning = reasoning_part(step.get("reasoning_content"))
-    asked = (
-        events.Call(one.get("tool_call_id"), str(one.get("function_name")), one.get("arguments"))
-        for one in calls
-    )
-    content = (reasoning, step.get("message"), *asked)
+    content = (reasoning, step.get("message"), *map(_call, objects_of(step, "tool_calls")))
     origin = origin_of(NAME, step, step.get("metrics"), model="model_name")
     yield events.Message(session, name, at, role, content, origin, without(step, _KNOWN))
     for position, one in enumerate(objects_of(step, "observation", "results")):

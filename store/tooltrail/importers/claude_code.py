@@ -15,8 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
 from tooltrail.importers import events
-from tooltrail.importers.blocks import origin_of, parts_of, text_of
-from tooltrail.importers.cuts import size_before_cut, streams_of
+from tooltrail.importers.blocks import origin_of, parts_of, size_before_cut, streams_of, text_of
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, spelled
 from tooltrail.importers.parts import encoded
 from tooltrail.importers.values import NOTHING, Json, object_of
@@ -41,6 +40,7 @@ _MARSHAL_VERSION: Final = 2
 """Equal values give equal bytes: later versions also say which values are the same object."""
 
 _COMMAND_TOOL: Final = "Bash"
+_STREAMS: Final = frozenset({"stdout", "stderr"})
 _SPILL_FOLDER: Final = "tool-results"
 _SUB_AGENTS: Final = "subagents"
 
@@ -78,7 +78,7 @@ class Reader(events.FileReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._seen: dict[tuple[str, str], int] = {}
-        self._commands: dict[str, str] = {}
+        self._commands: dict[str, str | None] = {}
 
     def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line. A repeated message is skipped."""
@@ -102,7 +102,10 @@ class Reader(events.FileReader):
             return
         self._seen[session, name] = message
         if self._is_new(session):
-            yield _opening(session, value)
+            named = {"agent_version": "version", "git_branch": "gitBranch"}
+            where = named_texts(value, "cwd", "entrypoint", **named)
+            at, parent = value.get("timestamp"), session.rpartition("/")[0] or None
+            yield events.Session(session, at, NAME, parent, environment=where)
         yield from self._message(session, name, value)
 
     def _message(self, session: str, name: str, value: Json) -> Iterator[events.Event]:
@@ -125,21 +128,23 @@ class Reader(events.FileReader):
 
     def _call(self, call_id: str, tool: str, given: Any) -> events.Call:
         is_command = tool == _COMMAND_TOOL
-        self._commands.pop(call_id, None)  # of another call with the same id
-        if is_command:
-            self._commands[call_id] = str(object_of(given).get("command"))
+        # None replaces the command of another call with the same id.
+        self._commands[call_id] = str(object_of(given).get("command")) if is_command else None
         return events.Call(call_id, tool, given, is_command)
 
     def _result(self, session: str, call_id: str, block: Json, value: Json) -> events.Result:
         content, returned = block.get("content"), value.get("toolUseResult")
         receipt, command = text_of(content), self._commands.get(call_id)
         output = output_of(returned, receipt, self._path, command)
-        failure = early_end(object_of(returned))
+        members, at = object_of(returned), value.get("timestamp")
+        failure = early_end(members)
         if block.get("is_error") is True and (command is None or output is None):
             said = (kind for words, kind in _KINDS.items() if words in (receipt or "")[:_WORDS_IN])
             failure = failure or next(said, events.FAILED)
-        extras = _extras(value, returned, is_command=command is not None)
-        members, at = object_of(returned), value.get("timestamp")
+        extras = _others(value)
+        if command is not None and isinstance(returned, dict | list):
+            others = {name: one for name, one in members.items() if name not in _STREAMS}
+            extras["toolUseResult"] = returned if output is None else others
         times = (milliseconds_of(members.get(one)) for one in ("durationMs", "totalDurationMs"))
         duration = next((one for one in times if one is not None), None)
         shown = content if returned is None else receipt  # `returned` has the images, too
@@ -157,14 +162,7 @@ def _agent_progress(value: Json) -> dict[str, Any] | None:
     if data.get("type") != "agent_progress" or not message:
         return None
     outer = {key: one for key, one in value.items() if key not in ("data", "toolUseID")}
-    agent = data.get("agentId") or value.get("parentToolUseID")
-    return {**outer, **message, "agentId": agent}
-
-
-def _opening(session: str, value: Json) -> events.Session:
-    where = named_texts(value, "cwd", "entrypoint", agent_version="version", git_branch="gitBranch")
-    parent = session.rpartition("/")[0] or None
-    return events.Session(session, value.get("timestamp"), NAME, parent, environment=where)
+    return {**outer, **message, "agentId": data.get("agentId") or value.get("parentToolUseID")}
 
 
 class _Spill(NamedTuple):
@@ -234,19 +232,6 @@ def early_end(returned: Json) -> str | None:
 def _others(value: Json) -> dict[str, Any]:
     """The members of a line that have no place in our records, including null ones."""
     return {name: one for name, one in value.items() if name not in _KNOWN}
-
-
-def _extras(value: Json, returned: Any, *, is_command: bool) -> Json:
-    """The members of a result that no record has."""
-    extras = _others(value)
-    match returned:
-        case {"stdout": str(), "stderr": str(), **members} if is_command:
-            extras["toolUseResult"] = members
-        case dict() | list() if is_command:
-            extras["toolUseResult"] = returned
-        case _:
-            pass
-    return extras
 
 
 def _spill_of(returned: Json, receipt: str | None) -> _Spill | None:

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import events
-from tooltrail.importers.blocks import reasoning_part, text_of
-from tooltrail.importers.cuts import streams_of
+from tooltrail.importers.blocks import reasoning_part, streams_of, text_of
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.values import NOTHING, Json, list_of, object_of
 
@@ -107,7 +106,10 @@ class Reader(events.FileReader):
             self._session = named_texts(item, "id").get("id", self._session)
             about = {**object_of(item, "git"), **item}
             where = named_texts(about, "cwd", "originator", **_OF_SESSION)
-            began, parent = item.get("timestamp"), _parent(item)
+            # The session that started a sub-agent, or of which this one is a copy.
+            started = object_of(item, "source", "subagent", "thread_spawn")
+            parent = started.get("parent_thread_id") or item.get("forked_from_id") or None
+            began = item.get("timestamp")
             yield events.Session(self._session, began, NAME, parent, environment=where)
             yield from self._instructions(item, at)
         elif kind == "event_msg":
@@ -183,15 +185,6 @@ class Reader(events.FileReader):
         return found._replace(exit_status=status)
 
 
-def _parent(item: Json) -> str | None:
-    """The session that started a sub-agent, or of which a session is a copy."""
-    match item.get("source"):
-        case {"subagent": {"thread_spawn": {"parent_thread_id": str(parent)}}} if parent:
-            return parent
-        case _:
-            return named_texts(item, parent="forked_from_id").get("parent")
-
-
 def _content(what: str, item: Json) -> Any:
     if what == "message":
         return item.get("content")
@@ -210,8 +203,7 @@ def _receipt(output: Any) -> tuple[str | None, bool]:
         case {"content": content, **others}:
             return _receipt(content)[0], others.get("success") is False
         case _:
-            text = text_of(list_of(output))
-            return text or json.dumps(output, ensure_ascii=False), False
+            return text_of(list_of(output)) or json.dumps(output, ensure_ascii=False), False
 
 
 def _extras(item: Json, beside: Json) -> Json:
@@ -255,12 +247,11 @@ def _surfaces(end: Json) -> tuple[events.Output | None, bool, Json]:
 
 
 def _command_output(end: Json) -> events.Output:
-    texts = dict.fromkeys(("stdout", "stderr", "combined"), "")
-    texts |= named_texts(end, "stdout", "stderr", combined="aggregated_output")
+    texts = named_texts(end, "stdout", "stderr")
     # The streams are empty where the command ran in a terminal.
-    is_separate = texts["stdout"] or texts["stderr"]
-    roles = ("stdout", "stderr") if is_separate else ("combined",)
-    streams, lost = streams_of({role: texts[role] for role in roles})
+    combined = named_texts(end, combined="aggregated_output")
+    beside = {"stdout": "", "stderr": ""} if texts else {"combined": ""} | combined
+    streams, lost = streams_of(beside | texts)
     command = end.get("command")
     command = command if isinstance(command, str) else " ".join(map(str, list_of(command)))
     return events.Output(streams, None, command, end.get("cwd"), end.get("exit_code"), lost)

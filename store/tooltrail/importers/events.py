@@ -14,8 +14,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tooltrail.importers.values import NOTHING, Json
 
-_MOST_STATUS: Final = 255
-
 
 class Session(NamedTuple):
     """A session, at its first line. Of a session that is known already, nothing is recorded.
@@ -109,7 +107,7 @@ class Output(NamedTuple):
 
 def exit_status_of(value: Any) -> int | None:
     """An exit status, 0 to 255; None for any other value."""
-    return value if type(value) is int and 0 <= value <= _MOST_STATUS else None
+    return value if type(value) is int and value in range(256) else None
 
 
 def output_of(returned: Any) -> Output | None:

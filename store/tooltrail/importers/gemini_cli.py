@@ -12,7 +12,7 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, reasoning_part, text_of
 from tooltrail.importers.members import named_texts, names_in, spelled, without
-from tooltrail.importers.values import Json, object_of, objects_of
+from tooltrail.importers.values import Json, object_of, objects_of, type_name
 
 NAME: Final = "gemini-cli"
 
@@ -52,7 +52,7 @@ class Reader(events.FileReader):
         elif "type" in value:
             yield from self._message(value, str(line.offset))
         elif not messages:
-            what = next(iter(value), type(line.value).__name__)
+            what = next(iter(value), type_name(line.value))
             yield events.Skipped(what, is_known=what in ("$set", "$rewindTo"))
         for position, message in enumerate(messages):
             yield from self._message(message, str(position))
@@ -76,7 +76,7 @@ class Reader(events.FileReader):
             if self._is_new("call", name, call_id):
                 calls.append(events.Call(call_id, tool, one.get("args")))
             if str(one.get("status")) in _ENDED and self._is_new("result", name, call_id):
-                results.append(_result(self._session, call_id, tool, one))
+                results.append(self._result(call_id, tool, one))
         if calls and not is_new:  # the message was recorded before it had these calls
             name = f"{name}/{calls[0].call_id}"
         if calls or is_new:
@@ -86,18 +86,17 @@ class Reader(events.FileReader):
             yield events.Message(self._session, name, at, _ROLES[kind], said, origin, extras)
         yield from results
 
-
-def _result(session: str, call_id: str, tool: str, call: Json) -> events.Result:
-    shown, display = [*map(_shown, parts_of(call.get("result")))], call.get("resultDisplay")
-    extras = without(call, _CALL)
-    is_command = tool == _COMMAND_TOOL
-    if isinstance(display, str) and display and not is_command:
-        extras["resultDisplay"] = display  # a remark, such as how many lines were read
-    is_denied, at = (text_of(shown) or "").endswith(_DENIED), call.get("timestamp")
-    stopped = "permission_denied" if is_denied else "cancelled"
-    failure = {"success": None, "error": events.FAILED}.get(str(call.get("status")), stopped)
-    output = events.output_of(None if isinstance(display, str) and not is_command else display)
-    return events.Result(session, call_id, at, shown, output, failure, extras=extras)
+    def _result(self, call_id: str, tool: str, call: Json) -> events.Result:
+        shown, display = [*map(_shown, parts_of(call.get("result")))], call.get("resultDisplay")
+        extras = without(call, _CALL)
+        is_command = tool == _COMMAND_TOOL
+        if isinstance(display, str) and display and not is_command:
+            extras["resultDisplay"] = display  # a remark, such as how many lines were read
+        is_denied, at = (text_of(shown) or "").endswith(_DENIED), call.get("timestamp")
+        stopped = "permission_denied" if is_denied else "cancelled"
+        failure = {"success": None, "error": events.FAILED}.get(str(call.get("status")), stopped)
+        output = events.output_of(None if isinstance(display, str) and not is_command else display)
+        return events.Result(self._session, call_id, at, shown, output, failure, extras=extras)
 
 
 def _shown(part: Any) -> Any:

@@ -12,7 +12,7 @@ AGENTS = ("claude-code", "codex")
 """The agents with hooks."""
 
 FOLDER = "hooks"
-_UNREDACTED = ".unredacted"
+UNREDACTED = ".unredacted"
 """In the names of logs whose events keep their secrets."""
 
 
@@ -31,7 +31,7 @@ def append_event(spool: str, agent: str, event: bytes, *, is_redacted: bool = Tr
     folder = f"{spool}/{FOLDER}"
     os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  pathlib takes 5 ms
     day = time.strftime("%Y-%m-%d", time.gmtime())
-    name = f"{agent}-{day}{'' if is_redacted else _UNREDACTED}.jsonl"
+    name = f"{agent}-{day}{'' if is_redacted else UNREDACTED}.jsonl"
     # A newline in JSON is never inside a text.
     line = b'{"at":%.6f,"event":%b}\n' % (time.time(), event.replace(b"\n", b" "))
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
@@ -45,18 +45,8 @@ def append_event(spool: str, agent: str, event: bytes, *, is_redacted: bool = Tr
     finally:
         os.close(descriptor)
     if is_new:
-        _sync_folder(folder)
-
-
-def read_name(name: str) -> tuple[str, bool] | None:
-    """The agent of a log, and whether it is without secrets; None if it is no log."""
-    agent = next((one for one in AGENTS if name.startswith(f"{one}-")), None)
-    return None if agent is None else (agent, _UNREDACTED not in name)
-
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -18,8 +18,8 @@ from typing import IO, Any, Final, NamedTuple
 
 from tooltrail.importers import claude_code, codex, events
 from tooltrail.importers.cursors import Cursor
-from tooltrail.importers.hook_log import FOLDER, read_name
-from tooltrail.importers.importing import Importer, ImportResult
+from tooltrail.importers.hook_log import AGENTS, FOLDER, UNREDACTED
+from tooltrail.importers.importing import UNEXPECTED, Importer, ImportResult
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.recording import Source
@@ -84,9 +84,7 @@ class Reader(events.FileReader):
         elif kind in _ENDS:
             yield from self._end(session, kind, event, at)
         elif kind == "PostToolBatch":
-            for call in event.get("tool_calls") or ():
-                if "tool_response" in call:
-                    yield from self._end(session, "PostToolUse", {**event, **call}, at)
+            yield from self._batch(session, event, at)
         elif kind in ("SessionEnd", "SubagentStop"):
             yield self._opening(session, event, at)
             yield events.SessionEnd(session, at, event.get("reason"))
@@ -110,6 +108,18 @@ class Reader(events.FileReader):
         where = named_texts(event, "cwd")
         return events.Session(session, at, self._agent, parent, environment=where)
 
+    def _batch(self, session: str, event: Json, at: Any) -> Iterator[events.Event]:
+        """The ends of several calls. A damaged one costs only itself."""
+        calls, damaged = event.get("tool_calls") or (), list[str]()
+        for call in calls:
+            try:
+                if "tool_response" in call:
+                    yield from self._end(session, "PostToolUse", {**event, **call}, at)
+            except UNEXPECTED as error:
+                damaged.append(str(error))
+        if damaged:
+            raise TypeError(f"in {len(damaged)} of {len(calls)} calls: {damaged[0]}")
+
     def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[events.Event]:
         """The end of a call, and its start, of which there may be no event."""
         call_id = _text(event, "tool_use_id")
@@ -118,13 +128,13 @@ class Reader(events.FileReader):
         duration = milliseconds_of(event.get("duration_ms"))
         yield _call(session, event, at if duration is None else at - duration / 1000)
         self.ended.add((session, call_id))
-        found = events.Result(session, call_id, at, None, extras=without(event, _RECORDED))
+        extras = without(event, _RECORDED)
+        found = events.Result(session, call_id, at, None, duration_ms=duration, extras=extras)
         if kind == "PermissionDenied":
             why = str(event.get("reason") or "")
-            found = found._replace(failure="permission_denied", message=why)
+            yield found._replace(failure="permission_denied", message=why)
         else:
-            found = self._completed(found, kind, event)
-        yield found._replace(duration_ms=duration)
+            yield self._completed(found, kind, event)
 
     def _completed(self, found: events.Result, kind: str, event: Json) -> events.Result:
         """The result with what the tool returned."""
@@ -234,9 +244,10 @@ def _import_lines(
 
 
 def _logs(spool: Path) -> Iterator[_Log]:
-    for path in sorted((spool / FOLDER).glob("*.jsonl")):
-        if (named := read_name(path.name)) is not None:
-            yield _Log(path, *named, Cursor(spool, path.resolve(), FOLDER))
+    for agent in AGENTS:
+        for path in sorted((spool / FOLDER).glob(f"{agent}-*.jsonl")):
+            cursor = Cursor(spool, path.resolve(), FOLDER)
+            yield _Log(path, agent, UNREDACTED not in path.name, cursor)
 
 
 def _settled(log: _Log, file: IO[bytes]) -> tuple[list[events.Line | DamagedLine], int]:

@@ -4,30 +4,17 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, TypeAlias
+from types import ModuleType
+from typing import IO, Final, NamedTuple, TypeAlias
 
-from tooltrail.importers import (
-    atif,
-    claude_code,
-    codex,
-    copilot_cli,
-    gemini_cli,
-    inspect,
-    mini_swe_agent,
-    openai_chat,
-    opencode,
-    openhands,
-    otlp_json,
-    pi,
-    swe_agent,
-)
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, FileReader, Line, Skipped
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Recording, Source
-from tooltrail.importers.values import object_of
+from tooltrail.importers.values import object_of, type_name
 from tooltrail.journal.log import JournalLog
 from tooltrail.records.errors import NotFoundError, TooltrailError, UnavailableError
 from tooltrail.redaction import RuleSet
@@ -38,17 +25,10 @@ _LINES_TO_RECOGNIZE: Final = 20
 _SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
-_UNEXPECTED: Final = (
+UNEXPECTED: Final = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
 """What a reader raises at a value that no version of its agent writes."""
-
-
-class Format(NamedTuple):
-    """What the module of a format has: whether a JSON value is of it, and the reader of a file."""
-
-    recognizes: Callable[[Any], bool]
-    reader: Callable[[Path], FileReader]
 
 
 class Imported(NamedTuple):
@@ -75,18 +55,23 @@ ImportResult: TypeAlias = Imported | TooltrailError
 """What was imported from a file, or why nothing was."""
 
 _MODULES: Final = (
-    *(claude_code, codex, copilot_cli, gemini_cli, pi, mini_swe_agent, opencode, swe_agent),
-    *(atif, openhands, inspect, otlp_json),
-    openai_chat,  # the last, since many formats hold messages that look like these
+    *("claude_code", "codex", "copilot_cli", "gemini_cli", "pi", "mini_swe_agent", "opencode"),
+    *("swe_agent", "atif", "openhands", "inspect", "otlp_json"),
+    "openai_chat",  # the last, since many formats hold messages that look like these
 )
-FORMATS: Final[dict[str, Format]] = {
-    one.NAME: Format(one.recognizes, one.Reader) for one in _MODULES
+FORMATS: Final[dict[str, ModuleType]] = {
+    one.NAME: one for one in (import_module(f"tooltrail.importers.{name}") for name in _MODULES)
 }
-"""Every format, by name."""
+"""The module of every format, by name. `recognizes` says whether a JSON value is of the format."""
 
 
 class UnknownFormatError(NotFoundError):
-    """A file is of no known format."""
+    """A file is of no known format: it is no session, or one that is damaged or too new."""
+
+    def __init__(self, path: Path, *, is_damaged: bool) -> None:
+        super().__init__(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")
+        self.path = path
+        self.is_damaged = is_damaged
 
 
 class Importer:
@@ -129,8 +114,9 @@ class Importer:
             cursor = Cursor(self._spool, path.resolve(), name)
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
-                reader = FORMATS[name].reader(path)
-                imported = self.import_lines(source, reader, _watched(file, on_progress))
+                reader: FileReader = FORMATS[name].Reader(path)
+                found = self.import_lines(source, reader, _watched(file, on_progress))
+                imported = found._replace(path=path)
                 end, damaged = file.tell(), imported.damaged
                 if damaged and damaged[-1].is_last:
                     end = damaged[-1].offset  # the writer may still complete the line
@@ -177,7 +163,7 @@ def record_lines(
         if isinstance(line, DamagedLine):
             damaged.append(line)
             continue
-        what = object_of(line.value).get("type") or type(line.value).__name__
+        what = object_of(line.value).get("type") or type_name(line.value)
         unknown: Event = Skipped(str(what), is_known=False)
         try:
             for event in reader.read(line):
@@ -186,7 +172,7 @@ def record_lines(
                     recording.add(event, line)
             if unknown is not None:
                 recording.add(unknown, line)
-        except _UNEXPECTED as error:
+        except UNEXPECTED as error:
             why = f"a value of an unexpected type ({error})"
             damaged.append(DamagedLine(line.number, line.offset, line.data, False, why))
     return tuple(damaged)
@@ -239,12 +225,16 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
 
 def _recognize(path: Path) -> str:
     """The name of the format of a file."""
+    is_damaged = False
     try:
         with path.open("rb") as file:
             for line in islice(read_lines(file), _LINES_TO_RECOGNIZE):
+                if isinstance(line, DamagedLine):
+                    is_damaged = True
+                    continue
                 for name, one in FORMATS.items():
-                    if isinstance(line, Line) and one.recognizes(line.value):
+                    if one.recognizes(line.value):
                         return name
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
-    raise UnknownFormatError(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")
+    raise UnknownFormatError(path, is_damaged=is_damaged)

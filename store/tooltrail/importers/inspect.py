@@ -16,7 +16,7 @@ from typing import Any, Final
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, others_than_text, text_of
 from tooltrail.importers.members import named_texts, names_in, without
-from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of, type_name
 
 NAME: Final = "inspect"
 
@@ -28,6 +28,7 @@ _KINDS: Final = {
 """Our kinds for the types of errors of Inspect."""
 
 _KNOWN: Final = names_in("content error function id model role tool_call_id tool_calls")
+_OF_TOOL: Final = names_in("arguments completed error function id result timestamp truncated")
 _ATTACHED: Final = ("attachment://", "tc://")
 
 
@@ -73,7 +74,8 @@ class _Sample:
         self._sent: dict[str, str | None] = {}
         for event in objects_of(sample, "events") or objects_of(old, "events"):
             if event.get("event") == "tool":
-                self._tools[str(event.get("id"))].append(_attached(event, attachments))
+                called = {name: one for name, one in event.items() if name in _OF_TOOL}
+                self._tools[str(event.get("id"))].append(_attached(called, attachments))
             elif event.get("event") == "model":
                 for choice in objects_of(event, "output", "choices"):
                     answer = {**event, "choice": choice}
@@ -87,7 +89,7 @@ class _Sample:
             message = object_of(value)
             name, call_id = str(message.get("id") or position), message.get("tool_call_id")
             if "role" not in message:
-                yield events.Skipped(type(value).__name__, is_known=False)
+                yield events.Skipped(type_name(value), is_known=False)
             elif message.get("role") == "tool" and isinstance(call_id, str):
                 found = self._tools.get(call_id)
                 yield self._result(call_id, found.pop(0) if found else NOTHING, message)
@@ -140,20 +142,15 @@ def _opening(about: Json, sample: Json) -> events.Session:
     return events.Session(session, began, NAME, None, title, where)
 
 
-def _attached(event: Json, attachments: Mapping[str, Any]) -> Json:
-    """An event with the texts that stand elsewhere in the sample."""
-
-    def resolved(value: Any) -> Any:
-        if isinstance(value, str) and value.startswith(_ATTACHED):
-            return attachments.get(value.partition("://")[2], value)
-        if isinstance(value, list):
-            return [resolved(one) for one in list_of(value)]
-        if isinstance(value, dict):
-            return {name: resolved(one) for name, one in object_of(value).items()}
-        return value
-
-    names = ("id", "function", "arguments", "result")
-    return {**event, **{name: resolved(event[name]) for name in names if name in event}}
+def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
+    """A value with the texts that stand elsewhere in the sample."""
+    if isinstance(value, str) and value.startswith(_ATTACHED):
+        return attachments.get(value.partition("://")[2], value)
+    if isinstance(value, list):
+        return [_attached(one, attachments) for one in list_of(value)]
+    if isinstance(value, dict):
+        return {name: _attached(one, attachments) for name, one in object_of(value).items()}
+    return value
 
 
 def _duration(event: Json) -> float | None:

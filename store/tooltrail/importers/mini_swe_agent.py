@@ -76,7 +76,14 @@ class Reader(events.FileReader):
         response, at = _response(message), _at(message)
         said = (*_reasoning(response), _content(message), *calls)
         role = "assistant" if is_answer else message.get("role")
-        origin, extras = self._origin(response), without(object_of(message, "extra"), _HAS_PLACE)
+        found = {
+            "model": self._model,
+            **without(response),
+            **without(first_of(response, "choices")),
+        }
+        names, usage = ("provider", "model", "finish_reason"), response.get("usage")
+        origin = origin_of(NAME, found, usage, *names, response_id="id")
+        extras = without(object_of(message, "extra"), _HAS_PLACE)
         return events.Message(self._session, name, at, role, said, origin, extras)
 
     def _calls(
@@ -117,12 +124,6 @@ class Reader(events.FileReader):
         kind, at = kind or (events.FAILED if problem else None), _at(message)
         session, extras = self._session, without(extra, _HAS_PLACE)
         return events.Result(session, str(call_id), at, receipt, output, kind, extras=extras)
-
-    def _origin(self, response: Json) -> Json:
-        choice = first_of(response, "choices")
-        found = {"model": self._model, **without(response), **without(choice)}
-        names, usage = ("provider", "model", "finish_reason"), response.get("usage")
-        return origin_of(NAME, found, usage, *names, response_id="id")
 
 
 def _content(message: Json) -> Any:

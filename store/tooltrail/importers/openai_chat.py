@@ -66,8 +66,7 @@ class Reader(events.FileReader):
             if not _is_message(message):
                 yield events.Skipped(str(message.get("role")), is_known=False)
                 continue
-            is_answer = bool(response) and name == names[-1]
-            origin = origin_of_answer(response if is_answer else NOTHING)
+            origin = origin_of_answer(response if name == names[-1] else NOTHING)
             yield event_of(session, name, at, message, origin)
 
 
@@ -76,8 +75,7 @@ def _conversations(value: Any) -> list[_Conversation]:
     items = list_of(value)
     if any(map(_is_message, items)):
         return [_Conversation([object_of(one) for one in items])]
-    found = [_conversation(object_of(one)) for one in (items or [value])]
-    return [one for one in found if one]
+    return [*filter(None, (_conversation(object_of(one)) for one in (items or [value])))]
 
 
 def _conversation(holder: Json) -> _Conversation | None:
@@ -144,6 +142,5 @@ def _call(call: Json) -> events.Call:
 
 def origin_of_answer(response: Json) -> Json:
     """The origin of a message, from the provider's answer."""
-    choice = first_of(response, "choices")
-    value, usage = {**response, **choice}, response.get("usage")
+    value, usage = {**response, **first_of(response, "choices")}, response.get("usage")
     return origin_of("openai", value, usage, "model", "finish_reason", response_id="id")

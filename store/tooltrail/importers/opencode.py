@@ -63,37 +63,67 @@ class Reader(events.FileReader):
         info = object_of(line.value, "info")
         if "id" not in info:
             return
-        session = str(info["id"])
+        self._session = str(info["id"])
         at, parent, title = _time(info, "created"), info.get("parentID"), info.get("title")
         where = named_texts(info, agent_version="version", cwd="directory", project="projectID")
-        yield events.Session(session, at, NAME, parent, title, where)
+        yield events.Session(self._session, at, NAME, parent, title, where)
         for number, message in enumerate(objects_of(line.value, "messages")):
-            yield from _message(session, str(number), message)
+            yield from self._message(str(number), message)
 
+    def _message(self, number: str, message: Json) -> Iterator[events.Event]:
+        info = object_of(message, "info")
+        name, at, role = str(info.get("id") or number), _time(info, "created"), info.get("role")
+        said: list[Any] = []
+        others: list[events.Event] = []
+        for position, part in enumerate(objects_of(message, "parts")):
+            kind = str(part.get("type"))
+            if kind == "tool":
+                call = _call(f"{name}/{position}", part)
+                said.append(call)
+                others += self._result(call, part, object_of(info, "path").get("cwd"))
+            elif kind in _NO_CONVERSATION:
+                others.append(events.Skipped(kind, is_known=True))
+            else:
+                is_text = kind in _TEXTS and isinstance(part.get("text"), str)
+                said.append({"type": kind, **without(part, _OF_PART)} if is_text else part)
+                if not is_text and kind not in _PROVIDER:
+                    others.append(events.Skipped(f"part {kind}", is_known=False))
+        named = named_texts(info, provider="providerID", model="modelID", finish_reason="finish")
+        extras = without({"usage": info.get("tokens"), "cost": info.get("cost")})
+        origin = {"wire_format": NAME, **named, **({"extras": extras} if extras else {})}
+        yield events.Message(
+            self._session, name, at, role, said, origin, without(info, _OF_MESSAGE)
+        )
+        yield from others
 
-def _message(session: str, number: str, message: Json) -> Iterator[events.Event]:
-    info = object_of(message, "info")
-    name, at, role = str(info.get("id") or number), _time(info, "created"), info.get("role")
-    said: list[Any] = []
-    others: list[events.Event] = []
-    for position, part in enumerate(objects_of(message, "parts")):
-        kind = str(part.get("type"))
-        if kind == "tool":
-            call = _call(f"{name}/{position}", part)
-            said.append(call)
-            others += _result(session, call, part, object_of(info, "path").get("cwd"))
-        elif kind in _NO_CONVERSATION:
-            others.append(events.Skipped(kind, is_known=True))
+    def _result(self, call: events.Call, part: Json, cwd: Any) -> Iterator[events.Result]:
+        """The result of a call that has ended."""
+        state = object_of(part, "state")
+        status = state.get("status")
+        if status not in ("completed", "error"):
+            return
+        receipt = state.get("output" if status == "completed" else "error")
+        receipt = receipt if isinstance(receipt, str) else None
+        metadata = object_of(state, "metadata")
+        if call.is_command:
+            output = _command_output(metadata, object_of(state, "input"), cwd)
+            others = without(metadata, frozenset({"exit", "output"}))
         else:
-            is_text = kind in _TEXTS and isinstance(part.get("text"), str)
-            said.append({"type": kind, **without(part, _OF_PART)} if is_text else part)
-            if not is_text and kind not in _PROVIDER:
-                others.append(events.Skipped(f"part {kind}", is_known=False))
-    named = named_texts(info, provider="providerID", model="modelID", finish_reason="finish")
-    extras = without({"usage": info.get("tokens"), "cost": info.get("cost")})
-    origin = {"wire_format": NAME, **named, **({"extras": extras} if extras else {})}
-    yield events.Message(session, name, at, role, said, origin, without(info, _OF_MESSAGE))
-    yield from others
+            is_known = status == "completed" and "truncated" in metadata
+            is_whole = is_known and "outputPath" not in metadata
+            output = events.Output({"content": receipt}, metadata) if is_whole else None
+            others = {} if is_whole else metadata
+        extras = without(part, _OF_CALL)
+        extras["state"] = {**without(state, _OF_STATE), **({"metadata": others} if others else {})}
+        note = (receipt or "").rpartition(_COMMAND_NOTE)[2]
+        has_failed = status == "error" or (call.is_command and note != receipt)
+        begin, end = (
+            milliseconds_of(object_of(state, "time").get(one)) for one in ("start", "end")
+        )
+        took = None if begin is None or end is None else max(end - begin, 0)
+        failure = (kind_of(note, _KINDS) or events.FAILED) if has_failed else None
+        call_id, at = call.call_id, _time(state, "end")
+        yield events.Result(self._session, call_id, at, receipt, output, failure, took, extras)
 
 
 def _call(name: str, part: Json) -> events.Call:
@@ -101,34 +131,6 @@ def _call(name: str, part: Json) -> events.Call:
     given = state.get("raw") or state.get("input", {})  # `raw` until the arguments are complete
     call_id, at = str(part.get("callID") or name), _time(state, "start")
     return events.Call(call_id, tool, given, tool == _COMMAND_TOOL, at)
-
-
-def _result(session: str, call: events.Call, part: Json, cwd: Any) -> Iterator[events.Result]:
-    """The result of a call that has ended."""
-    state = object_of(part, "state")
-    status = state.get("status")
-    if status not in ("completed", "error"):
-        return
-    receipt = state.get("output" if status == "completed" else "error")
-    receipt = receipt if isinstance(receipt, str) else None
-    metadata = object_of(state, "metadata")
-    if call.is_command:
-        output = _command_output(metadata, object_of(state, "input"), cwd)
-        others = without(metadata, frozenset({"exit", "output"}))
-    else:
-        is_known = status == "completed" and "truncated" in metadata
-        is_whole = is_known and "outputPath" not in metadata
-        output = events.Output({"content": receipt}, metadata) if is_whole else None
-        others = {} if is_whole else metadata
-    extras = without(part, _OF_CALL)
-    extras["state"] = {**without(state, _OF_STATE), **({"metadata": others} if others else {})}
-    note = (receipt or "").rpartition(_COMMAND_NOTE)[2]
-    has_failed = status == "error" or (call.is_command and note != receipt)
-    begin, end = (milliseconds_of(object_of(state, "time").get(one)) for one in ("start", "end"))
-    took = None if begin is None or end is None else max(end - begin, 0)
-    failure = (kind_of(note, _KINDS) or events.FAILED) if has_failed else None
-    call_id, at = call.call_id, _time(state, "end")
-    yield events.Result(session, call_id, at, receipt, output, failure, took, extras)
 
 
 def _command_output(metadata: Json, given: Json, cwd: Any) -> events.Output | None:

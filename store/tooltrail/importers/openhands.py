@@ -10,7 +10,7 @@ id either: it is the digest of the first events.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from tooltrail.importers import events
@@ -59,7 +59,12 @@ class Reader(events.FileReader):
             return
         self._session = digest_of(json.dumps(found[:_EVENTS_OF_ID]).encode())
         self._calls, self._last_call = {}, None
-        yield _opening(self._session, object_of(line.value), found)
+        about = {**object_of(line.value), **object_of(line.value, "issue")}
+        versions = (object_of(one, "args").get("openhands_version") for one in found)
+        where = {"agent_version": next((one for one in versions if isinstance(one, str)), "")}
+        title, began = about.get("title") or about.get("instance_id"), found[0].get("timestamp")
+        where = named_texts(where, "agent_version")
+        yield events.Session(self._session, began, NAME, None, title, where)
         for position, event in enumerate(found):
             name = str(position if event.get("id") is None else event["id"])
             what = event.get("action", event.get("observation"))
@@ -84,8 +89,11 @@ class Reader(events.FileReader):
         given = object_of(event.get("args", event))
         named = named_texts(metadata, id="tool_call_id", tool="function_name")
         call_id, is_command = named.get("id", f"event-{name}"), event.get("action") == "run"
-        arguments = _arguments(metadata)
-        if arguments is None:
+        choices = objects_of(metadata, "model_response", "choices")
+        calls = [call for one in choices for call in objects_of(one, "message", "tool_calls")]
+        same = (one for one in calls if one.get("id") == metadata.get("tool_call_id"))
+        arguments = object_of(next(same, None), "function").get("arguments")
+        if arguments is None:  # not as the model sent them
             arguments = without(given, frozenset({"thought", "action"}))
         tool = named.get("tool") or str(event.get("action"))
         self._calls[name] = self._last_call = call_id
@@ -97,7 +105,7 @@ class Reader(events.FileReader):
         last = self._calls.get(str(event.get("cause"))) if "id" in event else self._last_call
         call_id = object_of(event, "tool_call_metadata").get("tool_call_id") or last
         if isinstance(call_id, str):
-            return _result(self._session, call_id, event)
+            return self._result(call_id, event)
         return self._message(name, event, "user", event.get("content"))
 
     def _message(
@@ -106,6 +114,25 @@ class Reader(events.FileReader):
         extras = without(event, _KNOWN) if "id" in event else NOTHING
         at = event.get("timestamp")
         return events.Message(self._session, name, at, role, content, origin, extras)
+
+    def _result(self, call_id: str, event: Json) -> events.Result:
+        what, text = event.get("observation"), event.get("content")
+        receipt, returned = text if isinstance(text, str) else None, event.get("extras")
+        output, extras = None, without(event, _KNOWN)
+        if what == "run":
+            returned = object_of(event.get("extras", event))
+            about = {**returned, **object_of(returned, "metadata")}
+            lost = {"combined": 0} if _CUT in (receipt or "") else NOTHING
+            command, cwd, status = map(about.get, ("command", "working_dir", "exit_code"))
+            output = events.Output({"combined": receipt or ""}, None, command, cwd, status, lost)
+            receipt = None
+        elif what in _RETURNING and returned:
+            output, extras = events.Output(structured=returned), without(event, _KNOWN | {"extras"})
+        failure = "permission_denied" if what == "user_rejected" else None
+        if what == "error" or (what in ("edit", "read") and (receipt or "").startswith("ERROR:")):
+            failure = events.FAILED
+        at = event.get("timestamp")
+        return events.Result(self._session, call_id, at, receipt, output, failure, extras=extras)
 
 
 def _events_in(value: Any) -> list[Json]:
@@ -117,42 +144,3 @@ def _events_in(value: Any) -> list[Json]:
 def _is_event(value: Json) -> bool:
     kinds = [value.get(name) for name in ("action", "observation") if name in value]
     return len(kinds) == 1 and isinstance(kinds[0], str) and "role" not in value
-
-
-def _opening(session: str, value: Json, history: Sequence[Json]) -> events.Session:
-    about = {**value, **object_of(value, "issue")}
-    versions = (object_of(one, "args").get("openhands_version") for one in history)
-    where = {"agent_version": next((one for one in versions if isinstance(one, str)), None)}
-    title, began = about.get("title") or about.get("instance_id"), history[0].get("timestamp")
-    return events.Session(session, began, NAME, None, title, named_texts(where, *where))
-
-
-def _arguments(metadata: Json) -> Any:
-    """The arguments as the model sent them."""
-    choices = objects_of(metadata, "model_response", "choices")
-    calls = (call for one in choices for call in objects_of(one, "message", "tool_calls"))
-    same = (one for one in calls if one.get("id") == metadata.get("tool_call_id"))
-    return object_of(next(same, None), "function").get("arguments")
-
-
-def _result(session: str, call_id: str, event: Json) -> events.Result:
-    what, text = event.get("observation"), event.get("content")
-    receipt, returned = text if isinstance(text, str) else None, event.get("extras")
-    output, extras = None, without(event, _KNOWN)
-    if what == "run":
-        output = _command_output(receipt or "", object_of(event.get("extras", event)))
-        receipt = None
-    elif what in _RETURNING and returned:
-        output, extras = events.Output(structured=returned), without(event, _KNOWN | {"extras"})
-    failure = "permission_denied" if what == "user_rejected" else None
-    if what == "error" or (what in ("edit", "read") and (receipt or "").startswith("ERROR:")):
-        failure = events.FAILED
-    at = event.get("timestamp")
-    return events.Result(session, call_id, at, receipt, output, failure, extras=extras)
-
-
-def _command_output(text: str, returned: Json) -> events.Output:
-    about = {**returned, **object_of(returned, "metadata")}
-    lost = {"combined": 0} if _CUT in text else NOTHING
-    command, cwd = about.get("command"), about.get("working_dir")
-    return events.Output({"combined": text}, None, command, cwd, about.get("exit_code"), lost)

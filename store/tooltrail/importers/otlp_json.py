@@ -17,7 +17,7 @@ from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of
 from tooltrail.importers.members import parsed, spelled, without
 from tooltrail.importers.openai_chat import event_of, names_of
-from tooltrail.importers.values import Json, list_of, object_of, objects_of
+from tooltrail.importers.values import Json, list_of, object_of, objects_of, type_name
 
 NAME: Final = "otlp-json"
 
@@ -78,7 +78,7 @@ class Reader(events.FileReader):
         )
         spans = sorted(found, key=itemgetter("end"))
         if not spans:
-            what = next(iter(object_of(line.value)), type(line.value).__name__)
+            what = next(iter(object_of(line.value)), type_name(line.value))
             yield events.Skipped(what, is_known=recognizes(line.value))
         self._sessions |= {one["trace"]: one["session"] for one in spans if one["session"]}
         for span in spans:
@@ -196,14 +196,13 @@ def _chat(value: Any) -> Iterator[Json]:
             content.append(part or one)
     if content or calls or not results:
         role = "assistant" if message.get("role") == "model" else message.get("role")
-        asked = [_asked(object_of(one)) for one in calls]
-        said = {"role": role, "content": content, "tool_calls": asked}
+        said = {"role": role, "content": content, "tool_calls": [*map(_asked, calls)]}
         yield {**without(message, _OF_MESSAGE), **said}
     yield from results
 
 
-def _asked(one: Json) -> Json:
-    call = object_of(one.get("tool_call", one))
+def _asked(one: Any) -> Json:
+    call = object_of(object_of(one).get("tool_call", one))
     function = object_of(call.get("function", call))
     given = _spelled(function.get("arguments"))
     return {"id": call.get("id"), "function": {"name": function.get("name"), "arguments": given}}

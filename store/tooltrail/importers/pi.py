@@ -81,7 +81,7 @@ class Reader(events.FileReader):
         elif kind != "message" or "role" not in message:
             yield events.Skipped(kind, is_known=kind in _NO_CONVERSATION)
         elif message.get("role") == "toolResult" and isinstance(message.get("toolCallId"), str):
-            yield _result(self._session, at, message)
+            yield self._result(at, message)
         else:
             yield self._message(name, at, message)
 
@@ -95,6 +95,19 @@ class Reader(events.FileReader):
         origin = origin_of(api, message, usage, "provider", "model", **_NAMED)
         return events.Message(self._session, name, at, author, said, origin, extras)
 
+    def _result(self, at: Any, message: Json) -> events.Result:
+        content, details = message.get("content"), message.get("details")
+        extras = without(message, _RESULT)
+        if is_cut := not _CUTTING.isdisjoint(object_of(details)):
+            extras["details"] = details
+        ended = _ENDED.search(text_of(content) or "")
+        word = ended[1] if ended else ""
+        has_failed = message.get("isError") is True and word != "exited"
+        failure = _KINDS.get(word, events.FAILED) if has_failed else None
+        output = events.Output(structured=details) if details and not is_cut else None
+        call_id = str(message["toolCallId"])
+        return events.Result(self._session, call_id, at, content, output, failure, extras=extras)
+
 
 def _session_in(path: Path) -> str:
     """The id of a session in the name of its file."""
@@ -107,17 +120,3 @@ def _part(part: Any) -> Any:
             return events.Call(call_id, tool, part.get("arguments"))
         case _:
             return part
-
-
-def _result(session: str, at: Any, message: Json) -> events.Result:
-    content, details = message.get("content"), message.get("details")
-    extras = without(message, _RESULT)
-    if is_cut := not _CUTTING.isdisjoint(object_of(details)):
-        extras["details"] = details
-    ended = _ENDED.search(text_of(content) or "")
-    word = ended[1] if ended else ""
-    has_failed = message.get("isError") is True and word != "exited"
-    failure = _KINDS.get(word, events.FAILED) if has_failed else None
-    output = events.Output(structured=details) if details and not is_cut else None
-    call_id = str(message["toolCallId"])
-    return events.Result(session, call_id, at, content, output, failure, extras=extras)

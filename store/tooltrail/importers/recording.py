@@ -14,16 +14,15 @@ from uuid import UUID
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import block_of, call_block, others_than_text, parts_of, text_of
-from tooltrail.importers.documents import failure_document, success_document
 from tooltrail.importers.members import milliseconds_of, spelled
-from tooltrail.importers.parts import Parts, encoded
+from tooltrail.importers.parts import Parts, encoded, failure_document, success_document
 from tooltrail.importers.values import NOTHING, Json
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry
 from tooltrail.records import facts
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.default_policy_document import default_policy_json
-from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.digests import digest_of
 from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.records.plain_text import recordable_name
 from tooltrail.records.states import InvocationState
@@ -129,8 +128,7 @@ class Recording:
         else:
             self._current = event.session
             self._at = _time(event.at) or self._at
-        if line is not self._line:
-            self._begin_line(line)
+        self._begin_line(line)
         match event:
             case events.Message():
                 self._add_message(event)
@@ -165,8 +163,7 @@ class Recording:
 
     def keep(self, line: events.Line, session: UUID, message_id: UUID, at: datetime) -> None:
         """Keep a line verbatim, as a message that no model is shown, unless it is known."""
-        if line is not self._line:
-            self._begin_line(line)
+        self._begin_line(line)
         if not self._begin_fact():
             return
         parts = Parts(self._rules)
@@ -185,6 +182,8 @@ class Recording:
         self._append(fact, parts)
 
     def _begin_line(self, line: events.Line) -> None:
+        if line is self._line:
+            return
         source, digest = self._source, digest_of(line.data)
         self._line, self._is_new = line, line.offset >= source.since
         self._place = facts.SourceFact(source.format, source.path, line.offset, digest)
@@ -198,11 +197,10 @@ class Recording:
         parts = Parts(self._rules)
         more = NOT_REDACTED if self._rules is None else NOTHING
         environment = parts.add("environment", encode({**found.environment, **more}))
-        title = found.title if isinstance(found.title, str) else None
         fact = facts.SessionOpened(
             session=self._session(found.session),
             at=self._at,
-            title=None if title is None else parts.clean_text("title", title),
+            title=parts.clean_text("title", found.title) if isinstance(found.title, str) else None,
             agent=found.agent,
             parent=self._session(found.parent) if isinstance(found.parent, str) else None,
             environment=environment,
@@ -233,29 +231,22 @@ class Recording:
             found = found._replace(origin=NOTHING)
         parts = Parts(self._rules)
         text = "".join(one["text"] for one in blocks if one["type"] == "text")
+        is_text = not found.origin and blocks == [{"type": "text", "text": text}]
+        members: dict[str, object] = {"role": found.role, "blocks": blocks}
+        if found.origin:
+            members["origin"] = found.origin
         fact = facts.MessageAdded(
             session=self._session(found.session),
             id=self._id("message", found.session, found.message),
             at=self._at,
             role=found.role,
             text=parts.add("text", encoded(text)),
-            document=self._document_of(found, blocks, text, parts),
+            document=None if is_text else parts.add("document", encode(members)),
             source=self._place,
             extras=parts.add("extras", encode(dict(found.extras))) if found.extras else None,
             redacted=parts.redacted,
         )
         self._append(fact, parts)
-
-    def _document_of(
-        self, found: events.Message, blocks: Sequence[Json], text: str, parts: Parts
-    ) -> Digest | None:
-        """The document of a message; None if the message is only its text."""
-        if not found.origin and blocks == [{"type": "text", "text": text}]:
-            return None
-        members: dict[str, object] = {"role": found.role, "blocks": blocks}
-        if found.origin:
-            members["origin"] = found.origin
-        return parts.add("document", encode(members))
 
     def _add_call(
         self, found: events.Call, session: str, message: str | None = None, position: int = 0
@@ -340,12 +331,10 @@ class Recording:
 
     def _append_unpaired(self, found: events.Result) -> None:
         """Append a result without a call as a message, so that it is not lost."""
-        block = {
-            "type": "tool_result",
-            "call_id": found.call_id,
-            "content": [block_of(one) for one in parts_of(found.receipt or None)],
-            **({"status": "error"} if found.failure else {}),
-        }
+        content = [block_of(one) for one in parts_of(found.receipt or None)]
+        block = {"type": "tool_result", "call_id": found.call_id, "content": content}
+        if found.failure:
+            block["status"] = "error"
         name = f"result/{found.call_id}/{self._place.offset}"
         message = events.Message(found.session, name, None, "tool", None, extras=found.extras)
         self._append_message(message, [block])

@@ -54,7 +54,12 @@ class Reader(events.FileReader):
             return
         config = object_of(parsed(value.get("replay_config")))
         self._session = session_name(self._path, config, history[:3], steps[:1])
-        yield self._opening(value, config)
+        named = named_texts(object_of(config, "agent", "model"), model="name")
+        self._origin = {"wire_format": NAME, **named} if named else NOTHING
+        repo, deployment = (object_of(config, "env", one) for one in ("repo", "deployment"))
+        about, title = {**value, **repo, **deployment}, object_of(config, "problem_statement")
+        where = named_texts(about, "environment", "base_commit", "image", url="github_url")
+        yield events.Session(self._session, None, NAME, None, title.get("id"), where)
         for number, message in enumerate(history):
             if message.get("role") != "assistant" or message.get("is_demo"):
                 yield from self._message(str(number), message)
@@ -67,14 +72,6 @@ class Reader(events.FileReader):
             yield from self._answer(str(number), message, step)
         yield from self._steps_alone(steps)
         yield from self._unseen()
-
-    def _opening(self, value: Json, config: Json) -> events.Session:
-        named = named_texts(object_of(config, "agent", "model"), model="name")
-        self._origin = {"wire_format": NAME, **named} if named else NOTHING
-        repo, deployment = (object_of(config, "env", one) for one in ("repo", "deployment"))
-        about, title = {**value, **repo, **deployment}, object_of(config, "problem_statement")
-        where = named_texts(about, "environment", "base_commit", "image", url="github_url")
-        return events.Session(self._session, None, NAME, None, title.get("id"), where)
 
     def _message(self, name: str, message: Json) -> Iterator[events.Event]:
         """A message of someone else than the model; the first after a call is its result."""

@@ -10,6 +10,11 @@ NOTHING: Final[Json] = MappingProxyType({})
 """An object without members."""
 
 
+def type_name(value: Any) -> str:
+    """The name of the type of a value, for a message."""
+    return "null" if value is None else type(value).__name__
+
+
 def object_of(value: Any, *names: str) -> dict[str, Any]:
     """The JSON object at a path of members; one without members if there is none."""
     for name in names:

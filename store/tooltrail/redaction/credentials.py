@@ -185,10 +185,7 @@ RULES: Final = (
     _prefixed("1password-token", "ops_eyJ", "[A-Za-z0-9+/=_-]{250,4000}", 4096),
     # Formats that no single service owns.
     _prefixed(
-        "jwt",
-        "eyJ",
-        rf"{_WORD}{{10,2000}}\.eyJ{_WORD}{{10,4000}}\.{_WORD}{{20,1000}}",
-        7168,
+        "jwt", "eyJ", rf"{_WORD}{{10,2000}}\.eyJ{_WORD}{{10,4000}}\.{_WORD}{{20,1000}}", 7168
     ),
     _format(
         "private-key",

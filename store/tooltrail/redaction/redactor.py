@@ -62,8 +62,7 @@ def redact(data: bytes, rules: RuleSet) -> Redacted:
     if not rules.may_match(data):
         return Redacted(data, ())
     redactor = StreamRedactor(rules)
-    redacted = redactor.feed(data) + redactor.finish()
-    return Redacted(redacted, tuple(redactor.found))
+    return Redacted(redactor.feed(data) + redactor.finish(), tuple(redactor.found))
 
 
 def redact_json(data: bytes, rules: RuleSet) -> Redacted:
@@ -183,11 +182,9 @@ _compiled = cache(re.compile)
 
 def _match_at(rule: Rule, data: bytes, marker: int) -> re.Match[bytes] | None:
     """The match of a rule with the marker at an offset."""
-    pattern = _compiled(rule.pattern)
-    for distance in rule.distances:
-        if distance <= marker and (match := pattern.match(data, marker - distance)):
-            return match
-    return None
+    match = _compiled(rule.pattern).match
+    begins = (marker - distance for distance in rule.distances if distance <= marker)
+    return next((found for begin in begins if (found := match(data, begin))), None)
 
 
 def _span_of(rule: Rule, match: re.Match[bytes]) -> _Span:
@@ -203,9 +200,8 @@ def _merged(found: list[_Span], begin: int) -> list[_Span]:
             continue
         if merged and span.start < merged[-1].end:
             last = merged[-1]
-            merged[-1] = last._replace(
-                end=max(last.end, span.end), begin=min(last.begin, span.begin)
-            )
+            end, begins = max(last.end, span.end), min(last.begin, span.begin)
+            merged[-1] = last._replace(end=end, begin=begins)
         else:
             merged.append(span._replace(start=max(span.start, begin)))
     return merged

@@ -1,16 +1,16 @@
 """`tooltrail coverage`: compare the store with the transcripts of an agent."""
 
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import SourcePath, format_option, json_option, store_options
-from tooltrail.cli._output import counted, print_array, say
+from tooltrail.cli._output import counted, print_array, printable, say
 from tooltrail.cli._tables import print_table
 
 
@@ -41,15 +41,13 @@ def command(
     --json, prints the calls that match, too.
 
     Exits with 1 unless every call matches, and with 3 if a file is missing or has no known format.
-    In a folder, a file of no known format is skipped and named, and the exit code is 1; a .json
-    file counts only if there are sessions in .json files, too. Exits with 5 if a file or a folder
-    cannot be read.
+    In a folder, a file of no known format is named, and is a gap only if it is damaged: otherwise
+    it is not a session. Exits with 5 if a file or a folder cannot be read.
     """
-    from tooltrail.cli._coverage import Compared, compare
+    from tooltrail.cli._coverage import compare
     from tooltrail.cli._importing import failure_code, import_with_bar
     from tooltrail.cli._long_commands import progress_bar
     from tooltrail.cli._redaction import used_rules
-    from tooltrail.importers import Imported
     from tooltrail.store import create_store
 
     with (
@@ -61,26 +59,27 @@ def command(
         outcomes, skipped = import_with_bar(transcripts.spool, paths, format_name, rules)
         if (failed := failure_code(outcomes)) is not None:
             return failed
-        found: list[Compared] = []
+        found: list[dict[str, Any]] = []
         total = sum(transcripts.reader.counts().invocations.values())
         with progress_bar("comparing", total) as update:
             for one in compare(store.reader, transcripts.reader):
                 found.append(one)
                 update(len(found), 0)
-    gaps = [one for one in found if one.result != "matched"]
+    gaps = [one for one in found if one["result"] != "matched"]
     if as_json:
-        print_array(map(asdict, found))
+        print_array(found)
     elif gaps:
+        names = ("result", "id", "call_id", "tool_name")
         rows = [
-            [one.result, str(one.id), one.call_id or "", one.tool_name, ", ".join(one.differing)]
-            for one in gaps
+            [*(str(one[name] or "") for name in names), ", ".join(one["differing"])] for one in gaps
         ]
         print_table(["RESULT", "ID", "CALL", "TOOL", "DIFFERING"], rows)
-    counts = Counter(one.result for one in found)
+    counts = Counter(one["result"] for one in found)
     results = ("matched", "missing", "extra", "differing")
     each = ", ".join(f"{counts[one]:,} {one}" for one in results)
     say(f"compared {counted(len(found), 'call')}: {each}")
-    # Agents keep settings and indexes in `.json` files beside sessions with another ending.
-    endings = {one.path.suffix for one in outcomes if isinstance(one, Imported)}
-    unread = [one for one in skipped if one.suffix != ".json" or ".json" in endings]
-    return ExitCode.DAMAGED if gaps or unread else ExitCode.OK
+    for file in skipped:
+        what = "damaged, and may be a session" if file.is_damaged else "not a session"
+        say(f"{printable(str(file.path))} is {what}")
+    is_unread = any(file.is_damaged for file in skipped)
+    return ExitCode.DAMAGED if gaps or is_unread else ExitCode.OK

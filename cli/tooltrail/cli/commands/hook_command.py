@@ -103,13 +103,15 @@ def status(*, agents: tuple[str, ...], as_json: bool) -> int:
     """Print where the hook is installed, and for how many events.
 
     Exits with 4 if some events of an agent have the hook and others do not, or if the program of
-    the hook does not exist. Exits with 2 if a settings file is not JSON in the form of the agent.
+    the hook does not exist. The code is also 4 if `disableAllHooks` switches off all hooks. Exits
+    with 2 if a settings file is not JSON in the form of the agent, and with 5 if it cannot be read.
+    These codes come before 4, because the state of that hook is not known.
     """
     from tooltrail.cli._hook_settings import AGENT_SETTINGS
     from tooltrail.records.errors import TooltrailError
 
     rows: list[dict[str, object]] = []
-    codes = {ExitCode.OK}
+    failures: list[ExitCode] = []
     for name in agents or AGENTS:
         agent = AGENT_SETTINGS[name]
         for of_project in (False, True):
@@ -117,27 +119,34 @@ def status(*, agents: tuple[str, ...], as_json: bool) -> int:
             row = {"agent": name, "settings": "project" if of_project else "user"}
             try:
                 state, count = _state_of(path, agent.events)
-                is_incomplete = state not in {_INSTALLED, _NOT_INSTALLED}
-                codes.add(ExitCode.INCOMPLETE if is_incomplete else ExitCode.OK)
             except TooltrailError as error:
                 say_error(error)
                 state, count = "cannot be read", 0
-                codes.add(code_of(error))
+                failures.append(code_of(error))
             rows.append({**row, "hook": state, "events": count, "file": str(path)})
     if as_json:
         print_array(rows)
     else:
         cells = [[*map(str, row.values())] for row in rows]
         print_table(["AGENT", "SETTINGS", "HOOK", "EVENTS", "FILE"], cells, right=["EVENTS"])
-    return max(codes)
+    if failures:  # until a file can be read, the state of its hook is not known
+        return failures[0]
+    states = {row["hook"] for row in rows}
+    return ExitCode.OK if states <= {_INSTALLED, _NOT_INSTALLED} else ExitCode.INCOMPLETE
 
 
 def _state_of(path: Path, events: Sequence[str]) -> tuple[str, int]:
     """The state of our hook in a settings file, and the number of its events."""
     from tooltrail.cli._hook_settings import Settings
 
-    found = Settings(path).installed()
-    for program in map(_program_of, found.values()):
+    settings = Settings(path)
+    found = settings.installed()
+    if settings.is_switched_off():
+        return "switched off: disableAllHooks", len(found)
+    for command in found.values():
+        program = command
+        with suppress(ValueError):  # a quote has no end
+            program = shlex.split(command)[0]
         # A shell runs the command: `~`, a variable, or an assignment before it is not looked up.
         if not set(program) & set("~$=") and shutil.which(program) is None:
             return f"no such program: {program}", len(found)
@@ -147,27 +156,16 @@ def _state_of(path: Path, events: Sequence[str]) -> tuple[str, int]:
     return _INSTALLED if found else _NOT_INSTALLED, len(found)
 
 
-def _program_of(command: str) -> str:
-    """The program of a command line; the command itself if a quote in it has no end."""
-    with suppress(ValueError):
-        return shlex.split(command)[0]
-    return command
-
-
 def _command(agent: str, location: Location, *, is_portable: bool, is_redacting: bool) -> str:
     """The command line that an agent runs for each event."""
     context = click.get_current_context()
     named = (context.get_parameter_source(one) for one in ("db", "spool"))
     is_portable = is_portable and ParameterSource.COMMANDLINE not in named
-    words = ["tooltrail"] if is_portable else _program()
-    words += ["hook", "--agent", agent]
-    if not is_portable:
-        words += ["--spool", str(location.spool_folder.absolute())]
+    words, spool = ["tooltrail"], list[str]()
+    if not is_portable:  # by absolute paths: an agent may have another search path
+        beside = Path(sys.executable).with_name("tooltrail")
+        found = str(beside) if beside.exists() else shutil.which("tooltrail")
+        words = [found] if found else [sys.executable, "-m", "tooltrail.cli"]
+        spool = ["--spool", str(location.spool_folder.absolute())]
+    words += ["hook", "--agent", agent, *spool]
     return shlex.join(words if is_redacting else [*words, "--no-redact"])
-
-
-def _program() -> list[str]:
-    """This program, by its absolute path: an agent may have another search path."""
-    beside = Path(sys.executable).with_name("tooltrail")
-    found = str(beside) if beside.exists() else shutil.which("tooltrail")
-    return [found] if found else [sys.executable, "-m", "tooltrail.cli"]
