@@ -11,6 +11,7 @@ from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import JournalLog
 from tooltrail.journal.ends import HINT_NAME
+from tooltrail.records import DamageError
 from tooltrail.store.ingest.behind import Behind, what_is_behind
 from tooltrail.store.opening import create_store, open_store
 from tooltrail.store.store import Store
@@ -97,6 +98,17 @@ def test_a_journal_that_was_cut_off_in_a_frame_is_reported(parts: StoreParts) ->
     assert parts.count(schema.messages) == 6
 
 
+def test_a_row_that_no_update_finds_ends_the_ingestion(parts: StoreParts) -> None:
+    session = next_id()
+    parts.ingest(message(session))
+    # As if the index of the ids were damaged: the row is read, and not found by an update.
+    parts.alter("CREATE TRIGGER lost BEFORE UPDATE ON journals BEGIN SELECT RAISE(IGNORE); END")
+    with pytest.raises(DamageError, match=r"journals\.id of journal"):
+        parts.ingest(message(session))
+    parts.alter("DROP TRIGGER lost")
+    assert parts.ingest().frame_count == 1
+
+
 def test_a_journal_without_its_ingested_segments_is_not_reported(parts: StoreParts) -> None:
     session = next_id()
     large = b"x" * (6 << 20)
@@ -153,16 +165,19 @@ def test_a_journal_that_was_restored_twice_is_ingested_once_each_time(
         with store.database.read() as connection:
             return what_is_behind(connection, store.spool)
 
-    ingested(store, b"old")
+    # Without the recorder of the store, no thread of it ingests while the folder is replaced.
+    JournalLog(folder).record([message(next_id())])
+    store.ingest()
     shutil.copytree(folder, copied)
-    ingested(store, b"newer")
+    JournalLog(folder).record([message(next_id())])
+    store.ingest()
     for _ in range(2):  # the second time, the copy lacks the frames of the branch
         shutil.rmtree(folder)
         shutil.copytree(copied, folder)
-        assert store.reader.invocations().items
+        assert store.reader.sessions()
         found = rows(store, "SELECT ingested_at FROM journals")
         assert behind() is None
-        assert store.reader.invocations().items
+        assert store.reader.sessions()
         assert rows(store, "SELECT ingested_at FROM journals") == found
         JournalLog(folder).record([message(next_id())])
         # As if the writer had died before it wrote the hint.
