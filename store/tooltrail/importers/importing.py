@@ -4,12 +4,26 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Final, NamedTuple, TypeAlias
 
+from tooltrail.importers import (
+    atif,
+    claude_code,
+    codex,
+    copilot_cli,
+    gemini_cli,
+    inspect,
+    mini_swe_agent,
+    openai_chat,
+    opencode,
+    openhands,
+    otlp_json,
+    pi,
+    swe_agent,
+)
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, FileReader, Line, Skipped
 from tooltrail.importers.lines import DamagedLine, read_lines
@@ -55,13 +69,11 @@ ImportResult: TypeAlias = Imported | TooltrailError
 """What was imported from a file, or why nothing was."""
 
 _MODULES: Final = (
-    *("claude_code", "codex", "copilot_cli", "gemini_cli", "pi", "mini_swe_agent", "opencode"),
-    *("swe_agent", "atif", "openhands", "inspect", "otlp_json"),
-    "openai_chat",  # the last, since many formats hold messages that look like these
+    *(claude_code, codex, copilot_cli, gemini_cli, pi, mini_swe_agent, opencode, swe_agent),
+    *(atif, openhands, inspect, otlp_json),
+    openai_chat,  # the last, since many formats hold messages that look like these
 )
-FORMATS: Final[dict[str, ModuleType]] = {
-    one.NAME: one for one in (import_module(f"tooltrail.importers.{name}") for name in _MODULES)
-}
+FORMATS: Final[dict[str, ModuleType]] = {one.NAME: one for one in _MODULES}
 """The module of every format, by name. `recognizes` says whether a JSON value is of the format."""
 
 
