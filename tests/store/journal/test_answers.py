@@ -146,7 +146,7 @@ def test_no_result_has_an_id_that_its_provider_did_not_send(
     assert "call_" not in json.dumps(as_text)
     assert json.dumps(as_text).count("<tool_result name=") == len(finished)
     # An export of the session has the ids that were made, and says so.
-    export = export_transcript(load_transcript(store.reader, session.id), name)
+    export = export_transcript(load_transcript(store.reader, str(session.id)), name)
     kinds = [change.kind for change in export.report]
     assert kinds.count("id_synthesised") == len(finished)
     assert all(str(one.call.call_id) in json.dumps(export.request) for one in finished)

@@ -112,11 +112,15 @@ def test_lines_without_their_ends_are_refused_at_the_second_one(lines: Sequence[
 
 
 @pytest.mark.parametrize("wrong", ["openai", None, {}])
-def test_a_format_that_is_none_is_refused(wrong: Any) -> None:
+def test_what_is_no_format_is_refused(wrong: Any) -> None:
     with pytest.raises(InvalidRecordError, match="wire_format must be of type WireFormat"):
         read_stream(wrong, [])
+
+
+@pytest.mark.parametrize("wrong", [OPENAI, None, {}])
+def test_what_is_no_name_of_a_format_is_refused(wrong: Any) -> None:
     with pytest.raises(InvalidRecordError, match="the name of a wire format must be of type str"):
-        wire_format(OPENAI if wrong == "openai" else wrong)
+        wire_format(wrong)
 
 
 @given(st.integers(0, len(SPELLED.encode()) - 3))
