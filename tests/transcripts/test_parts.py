@@ -105,6 +105,30 @@ def test_json_has_the_blocks_of_a_message_and_no_call_twice() -> None:
     assert [entry.get("is_complete") for entry in entries] == [None, False, *[None] * 5]
 
 
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("refusal", "the model refused (refusal)"),
+        ("content_filter", "the answer was cut: a content filter stopped it (content_filter)"),
+        ("SAFETY", "the answer was cut: a content filter stopped it (SAFETY)"),
+        ("length", "the answer was cut: the token limit was reached (length)"),
+        ("max_tokens", "the answer was cut: the token limit was reached (max_tokens)"),
+        ("odd\n#9 reason", "the answer broke off here"),
+        (None, "the answer broke off here"),
+    ],
+)
+def test_an_answer_that_was_cut_says_why(reason: str | None, words: str) -> None:
+    origin = Origin(wire_format="x", finish_reason=reason)
+    said = whole(0, "assistant", TextBlock(text="I"), origin=origin, is_complete=False)
+    complete = whole(1, "assistant", TextBlock(text="I"), origin=origin)
+    transcript = Transcript(SESSION, (said, complete))
+    assert f"  I\n--- {words} ---\n" in document(transcript, "text")
+    assert document(transcript, "markdown").count(f"\nT{words[1:]}.\n".replace("_", "\\_")) == 1
+    first, second = json.loads(document(transcript, "json"))["entries"]
+    assert first.get("finish_reason") == reason
+    assert "finish_reason" not in second
+
+
 @pytest.mark.parametrize("style", ["text", "markdown", "json"])
 def test_a_result_that_is_not_the_receipt_is_shown_as_well(style: str) -> None:
     transcript = Transcript(

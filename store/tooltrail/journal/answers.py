@@ -32,7 +32,6 @@ from tooltrail.records import (
     Origin,
     ToolCall,
 )
-from tooltrail.records.errors import check_type
 from tooltrail.records.facts import AnswerStarted
 from tooltrail.wire import (
     Chunk,
@@ -44,17 +43,13 @@ from tooltrail.wire import (
     read_stream,
     wire_format,
 )
+from tooltrail.wire.streaming import check_stream
 from tooltrail.wire.sturdy import TOO_DEEP, bounded, is_bounded
 
 ChunkT = TypeVar("ChunkT", bound=Chunk)
 
 PAYLOAD: Final = "payload"
 """Role of the captured bytes of an answer; its file is `<spool>/<message id>/payload.zst`."""
-
-_ENDED: Final = (
-    "the answer has ended and is recorded; to leave the loop and continue later, put both loops "
-    "into one `with` block"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +91,10 @@ def record_response(
     return _record(session, _started(session, format_name, provider), response, data)
 
 
+class WrongLoopError(InvalidRecordError, TypeError):
+    """`for` over an asynchronous stream, or `async for` over one that is not asynchronous."""
+
+
 class RecordedStream(Generic[ChunkT]):
     """The chunks of an answer as they arrive; the answer is recorded after the last chunk.
 
@@ -120,7 +119,7 @@ class RecordedStream(Generic[ChunkT]):
         *,
         provider: str | None = None,
     ) -> None:
-        check_type("chunks", chunks, Iterable, AsyncIterable)
+        check_stream(chunks)
         self._session = session
         self._chunks = chunks
         self._ahead: Iterator[ChunkT] | None = None
@@ -144,7 +143,7 @@ class RecordedStream(Generic[ChunkT]):
 
     def __iter__(self) -> Iterator[ChunkT]:
         if not isinstance(self._chunks, Iterable):
-            raise TypeError("the stream is asynchronous: use `async for`")
+            raise WrongLoopError("the stream is asynchronous: use `async for`")
         self._begin()
         # All loops share one iterator, so each continues where the previous one was left.
         self._ahead = self._ahead or iter(self._chunks)
@@ -162,7 +161,7 @@ class RecordedStream(Generic[ChunkT]):
 
     async def __aiter__(self) -> AsyncIterator[ChunkT]:
         if not isinstance(self._chunks, AsyncIterable):
-            raise TypeError("the stream is not asynchronous: use `for`")
+            raise WrongLoopError("the stream is not asynchronous: use `for`")
         await asyncio.to_thread(self._begin)
         self._later = self._later or aiter(self._chunks)
         goes_on = False
@@ -178,14 +177,14 @@ class RecordedStream(Generic[ChunkT]):
                 await self.aclose()
 
     def close(self) -> None:
-        """Record the chunks that have arrived. Does nothing if the answer is recorded already.
+        """Record the chunks that have arrived, once. Does nothing if no chunk was requested yet.
 
         Raises:
             SessionClosedError, UnavailableError: see `Session`. `close` can be retried; the
                 chunks stay in the spool.
         """
         with self._closing:
-            if self._answer is not None or self._is_closing:
+            if self._answer is not None or self._is_closing or not self._is_begun:
                 return
             self._is_closing = True
             try:
@@ -219,14 +218,18 @@ class RecordedStream(Generic[ChunkT]):
 
     def _begin(self) -> None:
         """Record that an answer begins, before its first chunk is requested."""
-        if not self._is_begun and self._response is None:
-            owner = self._session.recorder.owner.name()
-            self._session.append([Entry(self._started.replaced(owner=owner))])
-            self._is_begun = True
+        with self._closing:
+            if not self._is_begun:
+                owner = self._session.recorder.owner.name()
+                self._session.append([Entry(self._started.replaced(owner=owner))])
+                self._is_begun = True
 
     def _keep(self, chunk: ChunkT) -> None:
         if self._response is not None:
-            raise InvalidRecordError(_ENDED)
+            raise InvalidRecordError(
+                "the answer has ended and is recorded; to leave the loop and continue later, put "
+                "both loops into one `with` block"
+            )
         is_event = not isinstance(chunk, bytes | str)
         # Serialize a client's object only once.
         said = event_of(chunk) if is_event else chunk

@@ -253,18 +253,12 @@ class Session:
 
         Returns the id of the offer.
         """
-        check_type("tools", tools, Iterable)
-        offered = tuple(tools)
-        offer_id = self._append(self._offered(offered))
-        self.servers = _servers_of(offered)
+        offer_id, self.servers = self._append(self._offered(tools))
         return offer_id
 
     async def aoffer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
         """Like `offer_tools`, without blocking the event loop."""
-        check_type("tools", tools, Iterable)
-        offered = tuple(tools)
-        offer_id = await self._append_async(partial(self._offered, offered))
-        self.servers = _servers_of(offered)
+        offer_id, self.servers = await self._append_async(partial(self._offered, tools))
         return offer_id
 
     def record_leg(self, started: LegStarted, agent: AgentVersion) -> UUID:
@@ -370,13 +364,18 @@ class Session:
         made = [(new_id(), one) for one in messages]
         return [message_entry(self.id, *one) for one in made], [name for name, _ in made]
 
-    def _offered(self, tools: Sequence[ToolDefinition]) -> tuple[list[Entry], UUID]:
-        for tool in tools:
+    def _offered(
+        self, tools: Iterable[ToolDefinition]
+    ) -> tuple[list[Entry], tuple[UUID, frozenset[str]]]:
+        check_type("tools", tools, Iterable)
+        offered = tuple(tools)
+        for tool in offered:
             check_type("a tool", tool, ToolDefinition)
-        definitions, offer_id = [tool.to_json() for tool in tools], new_id()
+        definitions, offer_id = [tool.to_json() for tool in offered], new_id()
         digests = tuple(map(digest_of, definitions))
         fact = ToolsOffered(session=self.id, id=offer_id, at=now(), tools=digests)
-        return [Entry(fact, definitions)], offer_id
+        servers = frozenset(tool.namespace for tool in offered if tool.namespace)
+        return [Entry(fact, definitions)], (offer_id, servers)
 
     def _leg(self, started: LegStarted, agent: AgentVersion) -> tuple[list[Entry], UUID]:
         check_type("started", started, LegStarted)
@@ -445,10 +444,6 @@ def message_entry(
         wire_format=None if message.origin is None else message.origin.wire_format,
     )
     return Entry(fact, [text, document] if payload is None else [text, document, payload])
-
-
-def _servers_of(tools: Iterable[ToolDefinition]) -> frozenset[str]:
-    return frozenset(tool.namespace for tool in tools if tool.namespace)
 
 
 def _batches(calls: Iterable[EndedCall]) -> Iterator[list[EndedCall]]:

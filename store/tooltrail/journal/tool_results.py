@@ -50,8 +50,8 @@ def tool_results_message(
     Args:
         format_name: name of the wire format.
         finished: the recorded calls of one answer, in their order.
-        policy: see `tooltrail.wire`. If the format needs ids and a call has none, all results of
-            the batch become text.
+        policy: see `tooltrail.wire`. If the format needs ids and the provider gave a call none,
+            all results of the batch become text; with `ids="synthesise"` they have made ids.
 
     Raises:
         NotFoundError: there is no such format.
@@ -59,14 +59,13 @@ def tool_results_message(
         ExportRefusedError: the policy is strict, and a result cannot be written without changes.
     """
     known, ended = wire_format(format_name), list(finished)
-    asked = Message(role="assistant", blocks=tuple(_asked(one) for one in ended))
+    asked = Message(role="assistant", blocks=tuple(_asked(one, policy) for one in ended))
     results = Message(role="tool", blocks=tuple(result_block(one) for one in ended))
     lax = replace(policy, strict=False, identifiers="keep")
     export = known.write_history(Conversation.of([asked, results]), lax)
     if policy.strict:
         _refuse_changes(export.report)
-    histories = (list_in(value) for value in export.request.values() if isinstance(value, list))
-    items: list[JsonValue] = next(histories, list[JsonValue]())
+    items = [item for value in export.request.values() for item in list_in(value)]
     if export.report.of_kind("batch_as_text"):
         # The items are the calls as text, which the caller has in the answer, and the results.
         return items[-1:]
@@ -82,9 +81,12 @@ def _refuse_changes(report: ExportReport) -> None:
         raise ExportRefusedError(refused)
 
 
-def _asked(finished: Finished) -> CallBlock:
+def _asked(finished: Finished, policy: ExportPolicy) -> CallBlock:
     check_type("a finished call", finished, Finished)
     call = finished.call
+    if policy.ids == "fallback" and "id_synthesised" in call.flags:
+        # The answer of the provider has no id, and the caller has that answer.
+        call = call.model_copy(update={"call_id": None})
     if call.kind == "function":
         # The answer has the arguments and all other members of the call.
         flags = tuple(flag for flag in call.flags if flag == "id_synthesised")

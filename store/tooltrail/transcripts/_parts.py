@@ -29,6 +29,16 @@ from tooltrail.wire import describe_block
 
 BROKEN_OFF = "the answer broke off here"
 
+_CUT = ("length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded")
+_FILTERED = ("content_filter", "content_filtered", "guardrail_intervened")
+_UNSAFE = ("SAFETY", "IMAGE_SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "SPII")
+_ENDS = {
+    "refusal": "the model refused",
+    **dict.fromkeys((*_FILTERED, *_UNSAFE), "the answer was cut: a content filter stopped it"),
+    **dict.fromkeys(_CUT, "the answer was cut: the token limit was reached"),
+}
+"""Why an incomplete answer ended, by the finish reasons of all formats."""
+
 _SAID = "said"
 _WORDLESS = "[not in words]"
 
@@ -68,7 +78,8 @@ def parts_of(view: MessageView, pairs: Pairs) -> Iterator[Part]:
         else:
             parts.append(replace(part, label=_SAID) if _is_said(part) and parts else part)
     if not message.is_complete:
-        parts.append(Part(BROKEN_OFF))
+        reason = _finish_reason(message)
+        parts.append(Part(f"{_ENDS[reason]} ({reason})" if reason in _ENDS else BROKEN_OFF))
     yield from parts or [Part("") for _ in message.blocks[:1]]
 
 
@@ -85,6 +96,8 @@ def members_of(view: MessageView, pairs: Pairs) -> dict[str, Any]:
         ]
     if not message.is_complete:
         members["is_complete"] = False
+        if reason := _finish_reason(message):
+            members["finish_reason"] = reason
     if message.origin is not None and message.origin.choice:
         members["choice"] = message.origin.choice
     if view.id in pairs.left:
@@ -95,6 +108,10 @@ def members_of(view: MessageView, pairs: Pairs) -> dict[str, Any]:
 def _recorded(view: MessageView, pairs: Pairs) -> Message | None:
     """The recorded message; None if only its text is stored."""
     return None if view.document is None else pairs.messages.get(view.id)
+
+
+def _finish_reason(message: Message) -> str | None:
+    return None if message.origin is None else message.origin.finish_reason
 
 
 def _choice_of(view: MessageView, message: Message, pairs: Pairs) -> str:

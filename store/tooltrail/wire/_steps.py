@@ -191,7 +191,10 @@ class _Planner:
     def _wire_id(self, call: ToolCall, batch: int, where: str) -> str | None:
         needs_id = self._writing.capabilities.needs_call_ids
         # An id that was made for a call without one is not sent to a format that needs no ids.
-        if call.call_id and (needs_id or "id_synthesised" not in call.flags):
+        is_made = "id_synthesised" in call.flags
+        if call.call_id and (needs_id or not is_made):
+            if is_made:
+                self._writing.note("id_synthesised", where, "the provider of the call sent no id")
             is_kept = self._writing.policy.identifiers == "keep"
             return call.call_id if is_kept else self._ids.given(call.call_id, batch, where)
         return self._ids.synthesised(batch, call.position, where) if needs_id else None

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Protocol, cast
 
 from tooltrail.records import Conversation, InvalidRecordError, NotFoundError, ToolDefinition
+from tooltrail.records.errors import check_type
 from tooltrail.wire._identifiers import NO_SERVERS, split_servers, split_tools
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
@@ -194,7 +195,9 @@ def wire_format(name: str) -> WireFormat:
 
     Raises:
         NotFoundError: no format has this name.
+        InvalidRecordError: the name is not a text.
     """
+    check_type("the name of a wire format", name, str)
     if name not in FORMAT_MODULES:
         known = ", ".join(sorted(FORMAT_MODULES))
         raise NotFoundError(f"there is no wire format {name!r}; there are {known}")

@@ -58,6 +58,18 @@ class EventFraming:
             self._rest.append(chunk)
         return found
 
+    def lacks_line_end(self, chunk: bytes) -> bool:
+        """Whether the chunks are certainly lines without their ends, as of `iter_lines`."""
+        is_first = self._kind is None and len(self._rest) == 1
+        if not is_first or not chunk.startswith((b"data:", b"event:", b"{")):
+            return False
+        line = self._rest[0]
+        try:
+            _read(line.removeprefix(b"data:"))
+        except ValueError:
+            return line.startswith(b"event:") and chunk.startswith(b"data:")
+        return not line.endswith(b"\r")
+
     def finish(self) -> list[JsonObject]:
         """The last objects, which no end of line or no blank line follows."""
         found: list[JsonObject] = []

@@ -6,13 +6,14 @@ The answer does not depend on where chunks begin and end.
 """
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, Protocol, cast, runtime_checkable
 
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError
+from tooltrail.records.errors import check_type
 from tooltrail.wire._identifiers import NO_SERVERS
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.framing import EventFraming
@@ -42,6 +43,7 @@ class ResponseStream:
     """
 
     def __init__(self, wire_format: WireFormat, servers: AbstractSet[str] = NO_SERVERS) -> None:
+        check_type("wire_format", wire_format, WireFormat)
         self._format = wire_format
         self._servers = servers
         self._framing = EventFraming()
@@ -54,7 +56,8 @@ class ResponseStream:
         """Add the next chunk of the stream.
 
         Raises:
-            InvalidRecordError: the chunk is not bytes, text, a mapping or a client's object.
+            InvalidRecordError: the chunk is not bytes, text, a mapping or a client's object; or the
+                chunks are lines without their line ends.
         """
         for event in self._events(chunk):
             self._take(event)
@@ -82,16 +85,20 @@ class ResponseStream:
             self._unread.append(f"an event cannot be read: {error}")
 
     def _events(self, chunk: Chunk) -> Iterable[JsonObject]:
-        if isinstance(chunk, bytes):
-            return self._framing.feed(chunk)
         if isinstance(chunk, str):
-            return self._framing.feed(chunk.encode("utf-8", "surrogatepass"))
+            chunk = chunk.encode("utf-8", "surrogatepass")
+        if isinstance(chunk, bytes):
+            if self._framing.lacks_line_end(chunk):
+                raise InvalidRecordError(_BARE_LINES)
+            return self._framing.feed(chunk)
         event = event_of(chunk)
         if not is_bounded(event):
             self._unread.append(TOO_DEEP)
             event = object_in(bounded(event))
         return [event]
 
+
+_BARE_LINES: Final = "lines lack their ends: pass iter_bytes(), or add the newline to each line"
 
 _ADDED: Final = ("content.", "logprobs.", "refusal.", "tool_calls.")
 """The beginnings of the types of events that `stream` of OpenAI's client adds."""
@@ -118,7 +125,21 @@ def event_of(chunk: object) -> JsonObject:
         # Leave out what the provider did not send; aliases are the names on the wire.
         dumped = chunk.model_dump(mode="json", by_alias=True, exclude_unset=True)
         return cast("JsonObject", dict(dumped))
-    raise InvalidRecordError(f"{type(chunk).__name__} is no answer and no part of a stream")
+    advice = ""
+    if hasattr(chunk, "parse"):  # the result of a client's `with_raw_response`
+        advice = ": pass its .parse() result or its bytes"
+    elif hasattr(chunk, "__iter__") or hasattr(chunk, "__aiter__"):
+        advice = ": use record_stream for a stream"
+    raise InvalidRecordError(f"{type(chunk).__name__} is no answer and no part of a stream{advice}")
+
+
+def check_stream(chunks: Iterable[object] | AsyncIterable[object]) -> None:
+    """Raise `InvalidRecordError` if this is certainly no stream; no chunk is requested."""
+    check_type("chunks", chunks, Iterable, AsyncIterable)
+    if isinstance(chunks, Mapping | Dumpable):
+        raise InvalidRecordError("the chunks are one answer, not a stream: use record_response")
+    if isinstance(chunks, Sequence) and chunks and not isinstance(chunks[0], bytes | str):
+        event_of(chunks[0])
 
 
 def _encoded(value: object, levels: int = MOST_LEVELS) -> object:

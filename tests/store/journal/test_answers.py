@@ -1,6 +1,7 @@
 """A provider's answers put into a session as they come, and messages that carry results back."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -107,11 +108,48 @@ def test_calls_without_ids_get_ids_that_no_other_call_has(store: Store) -> None:
         finished = [invoke(add, call, session.start(call).finish) for call in calls]
     assert len({call.call_id for call in calls}) == 4
     assert all("id_synthesised" in call.flags for call in calls)
-    # The provider that sent no ids gets none; others get the ids that were made.
+    # The provider that sent no ids gets none.
     (message,) = tool_results_message("gemini", finished[:2])
     assert "id" not in json.dumps(message).replace("inlineData", "")
-    others: Any = tool_results_message("openai", finished[:2])
+    # Another format gets the ids that were made if the policy asks for them, else text.
+    made = ExportPolicy(ids="synthesise")
+    others: Any = tool_results_message("openai", finished[:2], made)
     assert [one["tool_call_id"] for one in others] == [call.call_id for call in calls[:2]]
+    (as_text,) = tool_results_message("openai", finished[:2])
+    assert as_text == {
+        "role": "user",
+        "content": '<tool_result name="add" status="ok">\n2\n\n</tool_result>\n\n'
+        '<tool_result name="add" status="ok">\n2\n\n</tool_result>',
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [
+        ("openai", asks(Call("add", {"a": 1}), Call("add", {"a": 2}))),
+        ("openai-responses", asks(Call("add", {"a": 1}))),
+        ("anthropic", asks(Call("add", {"a": 1}))),
+    ],
+)
+def test_no_result_has_an_id_that_its_provider_did_not_send(
+    store: Store, name: str, calls: Any
+) -> None:
+    payload = re.sub(
+        r'("(?:id|call_id)": ?)"call_[^"]*"', r'\1""', spell_whole(name, calls).decode()
+    )
+    with store.open_session() as session:
+        answer = record_response(session, name, payload)
+        finished = [invoke(add, call, session.start(call).finish) for call in answer.calls]
+    assert finished
+    assert all("id_synthesised" in one.call.flags for one in finished)
+    (as_text,) = tool_results_message(name, finished)
+    assert "call_" not in json.dumps(as_text)
+    assert json.dumps(as_text).count("<tool_result name=") == len(finished)
+    # An export of the session has the ids that were made, and says so.
+    export = export_transcript(load_transcript(store.reader, str(session.id)), name)
+    kinds = [change.kind for change in export.report]
+    assert kinds.count("id_synthesised") == len(finished)
+    assert all(str(one.call.call_id) in json.dumps(export.request) for one in finished)
 
 
 STREAM = (

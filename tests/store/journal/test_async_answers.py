@@ -133,6 +133,28 @@ def test_the_wrong_loop_is_refused(store: Store) -> None:
     assert store.reader.conversation(session.id)[1] == []
 
 
+@pytest.mark.parametrize(
+    ("chunks", "reason"),
+    [
+        (coming(), "the stream is asynchronous: use `async for`"),
+        ([1, 2], "int is no answer and no part of a stream"),
+        (b"data: {}", "int is no answer and no part of a stream"),
+        ({"choices": []}, "the chunks are one answer, not a stream: use record_response"),
+    ],
+)
+def test_a_wrong_argument_records_nothing(store: Store, chunks: Any, reason: str) -> None:
+    with store.open_session() as session:
+        with (
+            pytest.raises(InvalidRecordError, match=f"^{reason}$"),
+            record_stream(session, "openai", chunks) as stream,
+        ):
+            list(stream)
+        with record_stream(session, "openai", CHUNKS):
+            pass  # no chunk is requested
+    assert store.reader.conversation(session.id)[1] == []
+    assert captured_in(store.spool) == []
+
+
 def test_two_who_close_it_record_it_once(store: Store) -> None:
     async def hear(session: Session) -> None:
         stream = RecordedStream(session, "openai", coming())
@@ -156,6 +178,8 @@ def test_a_disk_that_stands_still_does_not_block_the_event_loop(
 
     async def hear(session: Session) -> None:
         stream = record_stream(session, "openai", coming())
+        assert await anext(aiter(stream)) == CHUNKS[0]
+        monkeypatch.setattr(Session, "append", waits)
         closing = asyncio.create_task(stream.aclose())
         await asyncio.sleep(0.01)
         assert not closing.done()
@@ -163,6 +187,5 @@ def test_a_disk_that_stands_still_does_not_block_the_event_loop(
         await closing
 
     with store.open_session() as session:
-        monkeypatch.setattr(Session, "append", waits)
         asyncio.run(hear(session))
-    assert the_message(store, session).payload == b""
+    assert the_message(store, session).payload == CHUNKS[0]

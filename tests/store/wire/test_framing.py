@@ -120,6 +120,33 @@ def test_what_is_no_object_is_told_and_the_rest_is_read(
     assert all(one.startswith(begin) for one, begin in zip(told, unread, strict=True))
 
 
+@each_case(
+    ("first", "second", "is_bare"),
+    [
+        (b'data: {"a":1}', b'data: {"a":2}', True),
+        (b'data: {"a":1}', b"event: x", True),
+        (b"event: x", b'data: {"a":1}', True),
+        (b'{"a":1}', b'{"a":2}', True),
+        (b'data: {"a":1}\n', b'data: {"a":2}', False),
+        (b'data: {"a":1}\r', b'data: {"a":2}', False),
+        (b'data: {"a":1}', b'\ndata: {"a":2}', False),
+        (b'data: {"a":"the ', b'data: 1"}', False),
+        (b'data: {"a":{}', b'data: 1"}', False),
+        (b'event: x\ndata: {"a":"the ', b'data: 1"}', False),
+        (b"event: x", b"event: y", False),
+        (b'[{"a":1},', b'{"a":2}]', False),
+        (b": ping", b"data: {}", False),
+        (b"", b"data: {}", False),
+    ],
+)
+def test_lines_without_their_ends_are_known_if_that_is_certain(
+    first: bytes, second: bytes, is_bare: bool
+) -> None:
+    framing = EventFraming()
+    framing.feed(first)
+    assert framing.lacks_line_end(second) is is_bare
+
+
 def test_a_line_of_megabytes_is_not_copied_with_every_chunk() -> None:
     # 4 MB in pieces of 16 bytes: copying what came before would move half a terabyte.
     data = b'data: {"a":"' + b"x" * 4_000_000 + b'"}\n\n'

@@ -146,9 +146,13 @@ def test_an_id_that_was_made_on_the_way_in_stays_away_from_a_format_that_needs_n
         Message(role="assistant", blocks=(CallBlock(call=call),)),
         Message(role="tool", blocks=(ResultBlock(call_id="call_0_0"),)),
     ]
-    for able, wire_id in ((DOES_WITHOUT, None), (NEEDS_IDS, "call_0_0")):
-        (step,), _ = taken(messages, able)
+    for able, wire_id, report in (
+        (DOES_WITHOUT, None, []),
+        (NEEDS_IDS, "call_0_0", ["id_synthesised"]),
+    ):
+        (step,), writing = taken(messages, able)
         assert step.answered[0].wire_id == wire_id
+        assert kinds(writing) == report
 
 
 def test_a_batch_as_text_names_the_ids_of_the_calls_even_where_results_have_others() -> None:

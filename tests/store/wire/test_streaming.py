@@ -86,6 +86,43 @@ def test_what_no_stream_consists_of_is_refused(chunk: Any) -> None:
         ResponseStream(OPENAI).feed(chunk)
 
 
+@pytest.mark.parametrize(
+    ("chunk", "advice"),
+    [
+        (SimpleNamespace(parse=print), ": pass its .parse() result or its bytes"),
+        (iter([]), ": use record_stream for a stream"),
+        (SimpleNamespace(), ""),
+    ],
+)
+def test_a_refusal_says_what_to_pass(chunk: object, advice: str) -> None:
+    with pytest.raises(InvalidRecordError) as refused:
+        event_of(chunk)
+    name = type(chunk).__name__
+    assert str(refused.value) == f"{name} is no answer and no part of a stream{advice}"
+
+
+@pytest.mark.parametrize("lines", [STREAM.decode().splitlines(), STREAM.splitlines()])
+def test_lines_without_their_ends_are_refused_at_the_second_one(lines: Sequence[Any]) -> None:
+    stream = ResponseStream(OPENAI)
+    stream.feed(lines[0])
+    stream.feed(lines[1])  # an empty line
+    with pytest.raises(InvalidRecordError, match=r"pass iter_bytes\(\), or add the newline"):
+        stream.feed(lines[2])
+    assert read_stream(OPENAI, [f"{line}\n" for line in STREAM.decode().splitlines()]).messages
+
+
+@pytest.mark.parametrize("wrong", ["openai", None, {}])
+def test_what_is_no_format_is_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidRecordError, match="wire_format must be of type WireFormat"):
+        read_stream(wrong, [])
+
+
+@pytest.mark.parametrize("wrong", [OPENAI, None, {}])
+def test_what_is_no_name_of_a_format_is_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidRecordError, match="the name of a wire format must be of type str"):
+        wire_format(wrong)
+
+
 @given(st.integers(0, len(SPELLED.encode()) - 3))
 def test_a_stream_that_is_cut_off_gives_no_call_to_run(end: int) -> None:
     response = read_stream(OPENAI, [STREAM[:end]])

@@ -15,6 +15,7 @@ from tooltrail.records import (
     ProviderBlock,
     ReasoningBlock,
     ResultBlock,
+    ResultStatus,
     Role,
     TextBlock,
     ToolCall,
@@ -29,6 +30,7 @@ from tooltrail.wire.gemini.asking import NAME, read_tools
 from tooltrail.wire.gemini.partial_arguments import PIECES
 from tooltrail.wire.gemini.parts import camel, media_of_part
 from tooltrail.wire.members import (
+    LAYOUT,
     JsonObject,
     are_objects,
     items_of,
@@ -221,6 +223,13 @@ def _result(part: JsonObject, written: JsonObject) -> ResultBlock:
     # With other keys besides, or without both, the complete response is the output.
     (key,) = keys if keys in ({"error"}, {"output"}) else ("",)
     value: JsonValue = members[key] if key else response
+    status: ResultStatus = "error" if "error" in keys else "ok"
+    if not key and isinstance(response, dict):
+        # Without another status, the complete response is written as it was read.
+        extras[LAYOUT] = status
+    elif "response" in written and response != {key: value}:
+        # A null, or a value without an object, is not written back. So the report names it.
+        extras["response"] = response
     media: list[ContentBlock] = [
         media_of_part(camel(object_in(one))) or ProviderBlock(native=one)
         for one in _parts_of(written)
@@ -230,7 +239,7 @@ def _result(part: JsonObject, written: JsonObject) -> ResultBlock:
     return ResultBlock(
         call_id=text_in(written.get("id")),
         tool_name=text_in(written.get("name")),
-        status="error" if "error" in keys else "ok",
+        status=status,
         content=(*text, *media),
         structured=value if has_structured else None,
         has_structured=has_structured,

@@ -1,8 +1,8 @@
 """Writes the canonical conversation as the contents of a request to Gemini.
 
 All responses to one batch of calls are in one content, one for each call and in their order. A
-response is always an object with the key `output` or `error`, so that a tool's own result with
-such a key is not misread. Parts from another model get no signature.
+response is an object with the key `output` or `error`, so that a tool's own result with such a key
+is not misread; or the complete object that was read. Parts from another model get no signature.
 """
 
 from pydantic import JsonValue
@@ -22,7 +22,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.gemini.partial_arguments import PIECES
 from tooltrail.wire.gemini.parts import MEDIA, kind_of
 from tooltrail.wire.media_uris import has_bytes
-from tooltrail.wire.members import JsonObject, object_in
+from tooltrail.wire.members import LAYOUT, JsonObject, object_in
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
@@ -100,15 +100,17 @@ def _response(writing: Writing, answered: Answered) -> JsonObject:
     else:
         spoken = result.model_copy(update={"content": rest})
         value = writing.result_text(spoken, where, prefix=False)
+    within = dict(result.extras)
+    is_complete = within.pop(LAYOUT, None) == result.status and isinstance(value, dict)
+    named: JsonObject = {"error" if result.is_error else "output": value}
     members: JsonObject = {
         "name": answered.wire_name,
-        "response": {"error" if result.is_error else "output": value},
+        "response": value if is_complete else named,
     }
     if answered.wire_id is not None:
         members["id"] = answered.wire_id
     if native:
         members["parts"] = native
-    within = dict(result.extras)
     beside = object_in(within.pop("part")) if isinstance(within.get("part"), dict) else {}
     extras: JsonObject = {**beside, "functionResponse": within}
     return _part(writing, {"functionResponse": members}, answered.source, extras, where)

@@ -12,9 +12,12 @@ from pydantic import JsonValue
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.members import JsonObject, objects_in, others, text_in
+from tooltrail.wire.members import LAYOUT, JsonObject, objects_in, others, text_in
 
 NAME = "openai-responses"
+FROM_INSTRUCTIONS: JsonObject = {LAYOUT: "instructions"}
+"""The extras of a system message that was not read from the input."""
+
 _TYPE = frozenset({"type"})
 _DESCRIBED = "The tools of {}."
 _GROUP = "namespace_description"

@@ -33,7 +33,7 @@ from tooltrail.wire._reading import (
     origin_of_choice,
 )
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
-from tooltrail.wire.openai_responses.asking import NAME, read_tools
+from tooltrail.wire.openai_responses.asking import FROM_INSTRUCTIONS, NAME, read_tools
 from tooltrail.wire.openai_responses.calls import (
     hosted_shells,
     is_for_caller,
@@ -173,7 +173,8 @@ def read_history(request: JsonObject) -> Conversation:
     if not isinstance(items, list):
         raise InvalidRecordError("the request has no input")
     instructions = text_in(request.get("instructions"))
-    messages = [Message.of("system", instructions)] if instructions else []
+    said = _read_content({"content": instructions})
+    messages = [message_of_request(NAME, "system", said, FROM_INSTRUCTIONS)] if instructions else []
     messages.extend(_messages(items))
     return Conversation.of(messages, read_tools(request))
 

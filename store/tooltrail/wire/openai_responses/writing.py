@@ -21,6 +21,7 @@ from tooltrail.records import (
 from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, text_in
+from tooltrail.wire.openai_responses.asking import FROM_INSTRUCTIONS
 from tooltrail.wire.openai_responses.calls import HOSTED
 from tooltrail.wire.openai_responses.outputs import (
     NOT_TAKEN,
@@ -42,12 +43,17 @@ _ID_PREFIXES = {"function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """Write `{"input": […]}`; system messages are items of the input."""
+    """Write `{"input": […]}`; system messages are items, but the `instructions` that were read."""
+    instructions: JsonObject = {}
     items: list[JsonObject] = []
     follows_turn = False
     for step in steps(writing, conversation):
         is_turn = step.message.role == "assistant"
         writing.note_message_extras(step.message, step.where)
+        origin, is_first = step.message.origin, not (items or instructions)
+        if is_first and origin is not None and origin.extras == FROM_INSTRUCTIONS:
+            instructions["instructions"] = writing.content_text(step.message.blocks, step.where)
+            continue
         written = _write_turn(writing, step) if is_turn else [*_write_said(writing, step)]
         if not written:
             writing.note_empty(step.where)
@@ -57,7 +63,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
             writing.note("order_changed", step.where, note)
         follows_turn = is_turn and not step.answered
         items.extend(written)
-    return {"input": [*_with_ids_of_their_own(writing, items)]}
+    return {**instructions, "input": [*_with_ids_of_their_own(writing, items)]}
 
 
 def _with_ids_of_their_own(writing: Writing, items: list[JsonObject]) -> Iterator[JsonObject]:

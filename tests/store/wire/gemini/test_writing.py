@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 from tests.support.cases import each_case
 
 from tooltrail.records import (
@@ -19,7 +20,8 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, wire_format
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, JsonObject, wire_format
+from tooltrail.wire.members import LAYOUT
 
 GEMINI = wire_format("gemini")
 OURS = Origin(wire_format="gemini")
@@ -69,6 +71,18 @@ def answered(
         if name not in ("name", "id")
     }
     return members, report
+
+
+def rewritten(response: JsonValue) -> tuple[Any, list[tuple[str, str]]]:
+    """A response as it is written after it was read, and the changes."""
+    contents: list[JsonValue] = [
+        {"role": "user", "parts": [{"text": "go"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": response}}]},
+    ]
+    export = GEMINI.write_history(GEMINI.read_history({"contents": contents}))
+    written: Any = export.request["contents"]
+    return written[-1]["parts"][0]["functionResponse"]["response"], changes(export)
 
 
 def test_media_have_their_name_and_go_without_the_place_of_their_bytes() -> None:
@@ -234,6 +248,45 @@ def test_a_structured_value_is_the_output_or_the_error() -> None:
         {"response": {"output": "one"}},
         [("structured_dropped", "the structured value beside the content")],
     )
+
+
+@each_case(
+    "response",
+    [
+        {"result": "cars"},
+        {"return_value": {"a": [1]}},
+        {"output": "ok", "exit_code": 3},
+        {"error": "full", "output": "ok"},
+        {"output": {"result": "cars"}},
+        {"output": {"output": 1}},
+        {"error": {"error": 1}},
+        {"output": None},
+        {"a": None},
+        {},
+    ],
+)
+def test_a_response_is_written_as_it_was_read(response: JsonObject) -> None:
+    assert rewritten(response) == (response, [])
+
+
+@each_case(
+    ("response", "expected"),
+    [
+        ({"output": "ok", "error": None}, {"output": "ok"}),
+        ("ok", {"output": "ok"}),
+        (["x"], {"output": ["x"]}),
+    ],
+)
+def test_a_response_that_is_written_in_another_form_is_reported(
+    response: JsonValue, expected: JsonValue
+) -> None:
+    assert rewritten(response) == (expected, [("provider_data_dropped", "response")])
+
+
+def test_a_failure_is_an_error_whatever_was_read() -> None:
+    members: Any = {"structured": {"a": 1}, "has_structured": True, "extras": {LAYOUT: "ok"}}
+    assert answered(**members) == ({"response": {"a": 1}}, [])
+    assert answered(**members, status="error") == ({"response": {"error": {"a": 1}}}, [])
 
 
 def test_media_stand_behind_the_text_of_a_response() -> None:

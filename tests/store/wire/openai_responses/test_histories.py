@@ -6,6 +6,7 @@ import pytest
 from tests.support.cases import each_case
 
 from tooltrail.records import (
+    Conversation,
     InvalidRecordError,
     MediaBlock,
     Message,
@@ -16,7 +17,8 @@ from tooltrail.records import (
     TextBlock,
     ToolDefinition,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy, JsonObject
+from tooltrail.wire.members import LAYOUT
 from tooltrail.wire.openai_responses import FORMAT
 
 OWN = Origin(wire_format="openai-responses")
@@ -64,8 +66,41 @@ def test_a_text_is_what_the_user_says_and_instructions_stand_in_front() -> None:
             "tools": [{"type": "function", "name": "f", "parameters": None, "strict": None}],
         }
     )
-    assert conversation.messages == (Message.of("system", "Be kind."), Message.of("user", "Hello."))
+    origin = Origin(wire_format="openai-responses", extras={LAYOUT: "instructions"})
+    instructions = Message.of("system", "Be kind.").model_copy(update={"origin": origin})
+    assert conversation.messages == (instructions, Message.of("user", "Hello."))
     assert conversation.tools == (ToolDefinition(name="f"),)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"instructions": "Be kind.", "input": [{"role": "user", "content": "Hello."}]},
+        {"input": [{"role": "system", "content": "Be kind."}]},
+        {
+            "instructions": "Be kind.",
+            "input": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "a"}],
+        },
+    ],
+)
+def test_instructions_stay_instructions_and_a_system_message_stays_in_the_input(
+    request_: JsonObject,
+) -> None:
+    export = FORMAT.write_history(FORMAT.read_history(request_), ExportPolicy(strict=True))
+    assert export.request == request_
+
+
+def test_instructions_that_are_not_in_front_are_a_system_message() -> None:
+    conversation = FORMAT.read_history({"instructions": "Be kind.", "input": "Hello."})
+    export = FORMAT.write_history(Conversation.of(conversation.messages * 2))
+    assert export.request == {
+        "instructions": "Be kind.",
+        "input": [
+            {"role": "user", "content": "Hello."},
+            {"role": "system", "content": "Be kind."},
+            {"role": "user", "content": "Hello."},
+        ],
+    }
 
 
 @pytest.mark.parametrize("request_", [{}, {"input": None}, {"input": {}}, {"messages": []}])
