@@ -216,7 +216,7 @@ def test_what_the_model_is_shown_of_an_exception_is_recorded_for_a_repeated_call
 def test_many_conversations_at_once_are_told_apart(sqlite_store: Store) -> None:
     with sqlite_store.open_session() as session:
         config: RunnableConfig = {"callbacks": [RecordingHandler(session)]}
-        histories = [[HumanMessage(f"{number}?")] for number in range(50)]
+        histories: list[list[BaseMessage]] = [[HumanMessage(f"{n}?")] for n in range(50)]
         for word in ("More.", "Enough."):
             for history in histories:
                 answer = FakeMessagesListChatModel(responses=[AIMessage("Yes.")])

@@ -61,10 +61,10 @@ class Inputs:
         """
         given = list(items)
         # An input that is repeated unchanged is another request with the same text.
-        *beginnings, whole = accumulate(map(repr, given), lambda *pair: hash(pair), initial=0)
+        *starts, whole = accumulate(map(repr, given), lambda old, new: hash((old, new)), initial=0)
         with self._lock:
             is_first = not self._known
-            continued = [n for n, one in enumerate(beginnings) if self._known.pop(one, False)]
+            continued = [n for n, one in enumerate(starts) if self._known.pop(one, False)]
             self._known[whole] = True
             if len(self._known) > _MOST_INPUTS:
                 del self._known[next(iter(self._known))]
