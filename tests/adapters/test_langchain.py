@@ -3,13 +3,13 @@
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.language_models import FakeMessagesListChatModel
+from langchain_core.language_models import FakeMessagesListChatModel, GenericFakeChatModel
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
@@ -18,12 +18,13 @@ from langchain_core.messages import (
     ToolCall,
     ToolMessage,
 )
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableConfig, RunnableLambda, RunnableParallel
 from langchain_core.tools import BaseTool, ToolException, tool
 from tests.support.read_back import receipts, recorded, said, states, streams
 
 from tooltrail.adapters.langchain import RecordingHandler
-from tooltrail.store import Store, open_store
+from tooltrail.store import Session, Store, open_store
 from tooltrail.transcripts import load_transcript
 from tooltrail.transcripts.conversations import conversation_of
 
@@ -149,6 +150,106 @@ def test_results_that_are_hard_to_spell_are_recorded_too(sqlite_store: Store) ->
     assert streams(sqlite_store, found["c"]) == {"structured": b'{"whole":[1]}'}
     assert receipts(found)["c"] == "failed"
     assert receipts(found)["d"] == shown[3].content
+
+
+def test_an_argument_that_contains_itself_is_recorded_as_langchain_spells_it(
+    sqlite_store: Store,
+) -> None:
+    @tool
+    def anything(value: Any) -> str:
+        """Takes anything."""
+        return "got"
+
+    around: list[Any] = []
+    around.append(around)
+    with sqlite_store.open_session() as session:
+        anything.invoke(
+            call("anything", "a", value=around), {"callbacks": [RecordingHandler(session)]}
+        )
+    (one,) = recorded(sqlite_store, session).values()
+    assert receipts({"a": one}) == {"a": "got"}
+    assert one.arguments == b"{'value': [[...]]}"
+
+
+def test_an_image_beside_an_artifact_is_in_the_message(sqlite_store: Store) -> None:
+    @tool(response_format="content_and_artifact")
+    def chart() -> tuple[list[dict[str, object]], dict[str, object]]:
+        """Draws a chart."""
+        return picture.func(), {"rows": [1]}  # type: ignore[attr-defined]
+
+    with sqlite_store.open_session() as session:
+        config: RunnableConfig = {"callbacks": [RecordingHandler(session)]}
+        asked = AIMessage("", tool_calls=[call("chart", "a")])
+        model = FakeMessagesListChatModel(responses=[asked, AIMessage("Done.")])
+        history = [HumanMessage("Go."), model.invoke([HumanMessage("Go.")], config)]
+        model.invoke([*history, chart.invoke(asked.tool_calls[0], config)], config)
+        found = recorded(sqlite_store, session)
+    assert receipts(found) == {"a": "a dot"}
+    assert streams(sqlite_store, found["a"]) == {"structured": b'{"rows":[1]}'}
+    (shown,) = _results(sqlite_store, session)
+    assert PIXEL in shown
+
+
+def _results(store: Store, session: Session) -> list[str]:
+    """The documents of the messages that are results."""
+    messages = store.reader.conversation(session.id)[1]
+    return [(one.document or b"").decode() for one in messages if one.role == "tool"]
+
+
+def test_what_the_model_is_shown_of_an_exception_is_recorded_for_a_repeated_call_id_too(
+    sqlite_store: Store,
+) -> None:
+    with sqlite_store.open_session() as session:
+        handler = RecordingHandler(session)
+        config: RunnableConfig = {"callbacks": [handler]}
+        again = AIMessage("", tool_calls=[call("breaking", "a")])
+        asked = AIMessage("", tool_calls=[call("text", "a", word="hi")])
+        history = [*converse([HumanMessage("Go.")], [asked, AIMessage("Done.")], handler), again]
+        with pytest.raises(RuntimeError):
+            breaking.invoke(again.tool_calls[0], config)
+        history.append(ToolMessage("It broke.", tool_call_id="a", status="error"))
+        FakeMessagesListChatModel(responses=[AIMessage("Sorry.")]).invoke(history, config)
+    (shown,) = _results(sqlite_store, session)
+    assert "It broke." in shown
+
+
+def test_many_conversations_at_once_are_told_apart(sqlite_store: Store) -> None:
+    with sqlite_store.open_session() as session:
+        config: RunnableConfig = {"callbacks": [RecordingHandler(session)]}
+        histories: list[list[BaseMessage]] = [[HumanMessage(f"{n}?")] for n in range(50)]
+        for word in ("More.", "Enough."):
+            for history in histories:
+                answer = FakeMessagesListChatModel(responses=[AIMessage("Yes.")])
+                history += [answer.invoke(history, config), HumanMessage(word)]
+    asked = [text for role, text in said(sqlite_store, session) if role == "user"]
+    assert asked == [*(f"{number}?" for number in range(50)), *["More."] * 50]
+
+
+def test_an_answer_that_breaks_off_is_recorded_as_far_as_it_came(sqlite_store: Store) -> None:
+    class Breaking(GenericFakeChatModel):
+        def _stream(self, *arguments: Any, **named: Any) -> Iterator[ChatGenerationChunk]:
+            for number, chunk in enumerate(super()._stream(*arguments, **named)):
+                if number == 3:
+                    raise RuntimeError("broken")
+                yield chunk
+
+    class Refusing(GenericFakeChatModel):
+        def _generate(self, *_: Any, **__: Any) -> Any:
+            error = RuntimeError("refused")
+            error.response = None  # type: ignore[attr-defined]  # as errors of HTTP clients have
+            raise error
+
+    with sqlite_store.open_session() as session:
+        config: RunnableConfig = {"callbacks": [RecordingHandler(session)]}
+        with pytest.raises(RuntimeError, match="broken"):
+            list(Breaking(messages=iter([AIMessage("one two three")])).stream("Count.", config))
+        with pytest.raises(RuntimeError, match="refused"):
+            Refusing(messages=iter([])).invoke("Go on.", config)
+    assert said(sqlite_store, session) == [
+        ("user", "Count."),
+        ("assistant", "one two"),
+        ("user", "Go on."),
+    ]
 
 
 def test_later_turns_add_only_what_is_new(sqlite_store: Store) -> None:

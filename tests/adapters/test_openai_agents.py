@@ -322,6 +322,56 @@ def test_later_runs_add_what_is_new_and_a_handoff_shows_its_result(sqlite_store:
     assert results == {"h": '{"assistant": "second"}', "t": "line 1\nline 2"}
 
 
+def test_parallel_runs_with_equal_call_ids_record_their_own_arguments(sqlite_store: Store) -> None:
+    async def main() -> None:
+        hooks = RecordingHooks(session)
+        agents = [
+            Agent(
+                name="tester", model=Script([call("weather", "same", city=city)]), tools=[weather]
+            )
+            for city in cities
+        ]
+        for agent in agents:
+            agent.tool_use_behavior = "stop_on_first_tool"
+        await asyncio.gather(*(_run(agent, "Go.", hooks) for agent in agents))
+
+    cities = ["Rome", "Oslo", "Bonn"]
+    with sqlite_store.open_session() as session:
+        asyncio.run(main())
+    _, messages, calls = sqlite_store.reader.conversation(session.id)
+    assert sorted((one.arguments, one.receipt and one.receipt.text) for one in calls) == sorted(
+        (json.dumps({"city": city}).encode(), f"degrees=21.5 sky='blue over {city}'")
+        for city in cities
+    )
+    asking = {one.id: Message.from_json(one.document or b"").calls[0] for one in messages[3:]}
+    assert len(asking) == 3
+    for one in calls:
+        assert one.message_id is not None
+        assert asking[one.message_id].arguments_raw.encode() == one.arguments
+
+
+def test_a_call_id_that_occurs_again_does_not_hide_what_the_model_is_shown(
+    sqlite_store: Store,
+) -> None:
+    async def main() -> None:
+        hooks = RecordingHooks(session)
+        await _run(first, "Hi.", hooks)
+        await _run(second, "Go on.", hooks)
+
+    third = Agent(name="third", model=Script([saying("Bye.")]))
+    second = Agent(
+        name="second", model=Script([call("transfer_to_third", "call_0")]), handoffs=[third]
+    )
+    first = Agent(
+        name="first", model=Script([call("text", "call_0")], [saying("A.")]), tools=[text]
+    )
+    with sqlite_store.open_session() as session:
+        asyncio.run(main())
+    messages = sqlite_store.reader.conversation(session.id)[1]
+    (shown,) = [Message.from_json(one.document or b"") for one in messages if one.role == "tool"]
+    assert "third" in str(shown.results[0].content)
+
+
 def test_a_shell_call_has_no_call_id_and_its_result_is_a_message_too(sqlite_store: Store) -> None:
     asked = ResponseFunctionShellToolCall(
         type="shell_call",

@@ -41,6 +41,18 @@ REFUSALS: list[tuple[str, str, dict[str, Any]]] = [
     ("limit: Input should be greater than or equal to 1", "list_calls", {"limit": 0}),
     ("length: Input should be greater than 0", "read", {"length": -1}),
     ("pattern: Field required", "grep", {}),
+    ("not the number of a line: 0", "read", {"call": "s#1", "start_line": 0}),
+    ("start_line: Input should be greater than 0", "grep", {"pattern": "x", "start_line": 0}),
+    ("list_calls has no argument 'sesion'; it has session, tool,", "list_calls", {"sesion": "s"}),
+    ("show_call has no argument 'a\\nb'; it has call", "show_call", {"a\nb": ""}),
+    *(
+        (f"{name}: String should have at least 1 character", "read", {name: ""})
+        for name in ("artifact", "session", "call", "part")
+    ),
+    *(
+        (f"{name}: String should have at least 1 character", "list_calls", {name: ""})
+        for name in ("session", "tool", "cursor")
+    ),
 ]
 
 
@@ -119,6 +131,7 @@ def test_calls_are_listed_with_filters_the_newest_first_in_pages(cli: Cli) -> No
         tools = (await agent.client.list_tools()).tools
         assert [tool.name for tool in tools] == ["list_calls", "show_call", "read", "grep"]
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
+        assert not any(tool.input_schema["additionalProperties"] for tool in tools)
         for limit in (7, 20, 100):  # 100 do not fit into one answer
             assert await listed(agent, limit=limit) == ids
         assert len(await listed(agent, session="one")) == 51
@@ -173,6 +186,35 @@ def test_a_search_finds_every_matching_line_with_its_number(long: Cli) -> None:
         assert text.endswith(":  Process exited with code 0\n")
 
     with_agent(long, work)
+
+
+def test_a_search_matches_complete_lines_of_any_bytes(cli: Cli) -> None:
+    long = b"a" * ((1 << 20) - 3) + b"needle" + b"a" * (3 << 20)
+    printed = b"%s\nodd \xff byte\r\nneedle\r\n" % long
+    with cli.open() as store, store.open_session(name="odd") as session:
+        record(session, printed)
+        record(session, b"needle\n" + b"a" * (64 << 20) + b"a\nneedle\n")
+
+    async def work(agent: Agent) -> None:
+        shown = f"1:{'a' * 500}… [{len(long) - 500:,} more characters]\n"
+        for pattern, lines in {
+            "needle": f"{shown}3:needle\r\n",
+            "a": shown,
+            r"byte\r$": "2:odd \\xff byte\r\n",
+            "^odd . ": "2:odd \\xff byte\r\n",
+            r"\\xff|\uFFFD|byte$": "",
+        }.items():
+            text, note = await agent.ask("grep", call="odd#1", pattern=pattern)
+            count = lines.count("\n")
+            assert text == lines
+            assert note.startswith(f"{count} of {count} matching line")
+        is_error, (text,) = await agent.answer("grep", call="odd#2", pattern="needle")
+        assert is_error
+        assert text.endswith("line 2 is too long to search: over 67,108,864 bytes")
+        text, _ = await agent.ask("grep", call="odd#2", pattern="needle", start_line=3)
+        assert text == "3:needle\n"
+
+    with_agent(cli, work)
 
 
 def test_every_part_of_a_call_is_bounded(cli: Cli) -> None:

@@ -7,8 +7,7 @@ store again, so it finds every fact that was recorded before.
 
 import asyncio
 from codecs import getincrementaldecoder
-from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any
 
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
@@ -33,6 +32,7 @@ from tooltrail.transcripts import FORMATS, load_transcript
 try:
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.tools import Tool
     from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 except ModuleNotFoundError as error:
     raise UnavailableError(
@@ -42,19 +42,14 @@ except ModuleNotFoundError as error:
 MAX_BYTES = 32 << 10
 """Most bytes of UTF-8 in the first text of an answer."""
 
-MAX_PATTERN = 10_000
-"""Most characters of a pattern."""
-
-MAX_LINE = 1 << 53
-"""Greatest number of a line that a tool takes."""
-
 Outcome = Annotated[str | None, Field(json_schema_extra={"enum": ["failed", *OUTCOMES, None]})]
-Artifact = Annotated[str | None, Field(description="Path or digest of an artifact.")]
-Session = Annotated[str | None, Field(description="Id, its beginning or end; name; @last.")]
+Text = Annotated[str, Field(min_length=1)]
+Artifact = Annotated[Text | None, Field(description="Path or digest of an artifact.")]
+Session = Annotated[Text | None, Field(description="Id, its beginning or end; name; @last.")]
 Call = Annotated[
-    str, Field(description="Id, its beginning or end; SESSION#SEQ; @last; @last:TOOL; @running.")
+    Text, Field(description="Id, its beginning or end; SESSION#SEQ; @last; @last:TOOL; @running.")
 ]
-Part = Annotated[str | None, Field(description="Stream (default: first), or member in show_call.")]
+Part = Annotated[Text | None, Field(description="Stream (default: first), or member in show_call.")]
 
 
 class RecordTools:
@@ -67,13 +62,13 @@ class RecordTools:
         self,
         *,
         session: Session = None,
-        tool: str | None = None,
+        tool: Text | None = None,
         outcome: Outcome = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
-        cursor: Annotated[str | None, Field(description="From the note of a page.")] = None,
+        cursor: Annotated[Text | None, Field(description="From the note of a page.")] = None,
     ) -> list[str]:
         """List recorded tool calls, the newest first: one JSON object per line."""
-        with self._opened() as store:
+        with self._location.open() as store:
             reader = store.reader
             where = InvocationFilter(
                 sessions=(reader.session(session).id,) if session else (),
@@ -91,7 +86,7 @@ class RecordTools:
 
     def show_call(self, *, call: Call = "@last") -> list[str]:
         """Show one call with all its members. `read` returns a text that is shortened here."""
-        with self._opened() as store:
+        with self._location.open() as store:
             record = _record_of(store.reader.invocation(call))
         # A character has at most four bytes.
         return [encode(shorten_json(record, MAX_BYTES // 4).value).decode()]
@@ -103,19 +98,17 @@ class RecordTools:
         session: Session = None,
         call: Call = "@last",
         part: Part = None,
-        start_line: Annotated[
-            int | None, Field(ge=-MAX_LINE, le=MAX_LINE, description="From 1; -1 is the last line.")
-        ] = None,
+        start_line: Annotated[int | None, Field(description="From 1; -1 is the last line.")] = None,
         end_line: Annotated[PositiveInt | None, Field(description="Last line, included.")] = None,
         offset: Annotated[NonNegativeInt, Field(description="First byte, from 0.")] = 0,
         length: Annotated[PositiveInt | None, Field(description="Number of bytes.")] = None,
     ) -> list[str]:
         """Read an artifact, the transcript of a session or a part of a call, by lines or bytes."""
-        with self._opened() as store, _text(store, artifact, session, call, part) as text:
+        with self._location.open() as store, _text(store, artifact, session, call, part) as text:
             if start_line is not None:
-                first = start_line if start_line >= 0 else text.line_count + 1 + start_line
+                first = start_line if start_line >= 0 else max(text.line_count + 1 + start_line, 1)
                 # An agent that reads on may repeat `start_line`, and must not read a part again.
-                offset = max(offset, text.line_offset(max(first, 1)))
+                offset = max(offset, text.line_offset(first))
             end = text.size if end_line is None else text.line_offset(end_line + 1)
             stop = end if length is None else min(end, offset + length)
             whole = f"{counted(text.size, 'byte')}, {counted(text.line_count, 'line')}"
@@ -131,7 +124,7 @@ class RecordTools:
         *,
         pattern: Annotated[
             str,
-            Field(min_length=1, max_length=MAX_PATTERN, description="A Python regular expression."),
+            Field(min_length=1, max_length=10_000, description="A Python regular expression."),
         ],
         artifact: Artifact = None,
         session: Session = None,
@@ -143,7 +136,7 @@ class RecordTools:
     ) -> list[str]:
         """Find lines of an artifact, a transcript or a part of a call; prints `LINE:TEXT`."""
         request = {"pattern": pattern, "literal": literal, "ignore_case": ignore_case}
-        with self._opened() as store, _text(store, artifact, session, call, part) as text:
+        with self._location.open() as store, _text(store, artifact, session, call, part) as text:
             blocks = text.iter_bytes(text.line_offset(start_line))
             found = asyncio.run(search_blocks({**request, "first_line": start_line}, blocks))
         shown, _ = _cut(found.matches.content or b"")
@@ -153,27 +146,26 @@ class RecordTools:
             note += f"; read on with start_line={int(lines[-1].partition(':')[0]) + 1}"
         return [shown, note]
 
-    @contextmanager
-    def _opened(self) -> Generator[Store]:
-        """The open store. An error inside the block becomes the answer of the tool."""
-        try:
-            with self._location.open() as store:
-                yield store
-        except (TooltrailError, OSError, ValueError) as error:
-            raise ToolError(str(error)) from error
-
 
 class _Server(MCPServer[None]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool. Arguments of another form than its schema are an error of one sentence."""
+        """Call a tool. Each error is one sentence, also of arguments that do not fit its schema."""
+        known = {one.name: one.input_schema["properties"] for one in await self.list_tools()}
+        if unknown := [one for one in arguments if one not in known.get(name, arguments)]:
+            raise ToolError(
+                f"{name} has no argument {unknown[0]!r}; it has {', '.join(known[name])}"
+            )
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if not isinstance(wrong := error.__cause__, ValidationError):
+            wrong = error.__cause__
+            if not isinstance(wrong, TooltrailError | OSError | ValueError):
                 raise
-            each = (f"{one['loc'][0]}: {one['msg']}" for one in wrong.errors())
+            each = [str(wrong)]
+            if isinstance(wrong, ValidationError):
+                each = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong.errors()]
             raise ToolError(f"Error executing tool {name}: {'; '.join(each)}") from wrong
 
 
@@ -181,11 +173,15 @@ def serve(location: Location) -> None:
     """Answer MCP requests on standard input until it ends."""
     tools = RecordTools(location)
     about = "Every tool call with its complete output. Read what a receipt left out."
-    server = _Server("tooltrail", version=VERSION, instructions=about, log_level="WARNING")
-    for tool in (tools.list_calls, tools.show_call, tools.read, tools.grep):
+    offered = list[Tool]()
+    for method in (tools.list_calls, tools.show_call, tools.read, tools.grep):
         hints = ToolAnnotations(read_only_hint=True)
-        server.add_tool(tool, annotations=hints, structured_output=False)
-    server.run()
+        tool = Tool.from_function(method, annotations=hints, structured_output=False)
+        tool.parameters["additionalProperties"] = False
+        offered.append(tool)
+    _Server(
+        "tooltrail", version=VERSION, instructions=about, log_level="WARNING", tools=offered
+    ).run()
 
 
 def _text(

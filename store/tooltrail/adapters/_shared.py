@@ -3,9 +3,9 @@
 import json
 import logging
 import threading
-from collections import deque
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
@@ -14,7 +14,7 @@ from tooltrail.records import CompleteOutput, GenericOutput
 
 _log = logging.getLogger("tooltrail.adapters")
 
-_MOST_INPUTS: Final = 16
+_MOST_INPUTS: Final = 4096
 """The most conversations with a model that a handler can tell apart at the same time."""
 
 
@@ -48,7 +48,7 @@ class Inputs:
     """Finds what is new in inputs of a model, which repeat the conversation so far. Thread-safe."""
 
     def __init__(self) -> None:
-        self._known: deque[list[Any]] = deque(maxlen=_MOST_INPUTS)
+        self._known: dict[int, bool] = {}  # hashes of inputs, the oldest first
         self._lock = threading.Lock()
 
     def new_items(self, items: Iterable[Any]) -> tuple[list[Any], bool]:
@@ -60,15 +60,15 @@ class Inputs:
             The new items, and whether this is the first input of all.
         """
         given = list(items)
+        # An input that is repeated unchanged is another request with the same text.
+        *starts, whole = accumulate(map(repr, given), lambda old, new: hash((old, new)), initial=0)
         with self._lock:
-            is_first, start = not self._known, 0
-            for known in list(self._known):
-                # An input that is repeated unchanged is another request with the same text.
-                if len(known) < len(given) and given[: len(known)] == known:
-                    self._known.remove(known)
-                    start = max(start, len(known))
-            self._known.append(given)
-        return given[start:], is_first
+            is_first = not self._known
+            continued = [n for n, one in enumerate(starts) if self._known.pop(one, False)]
+            self._known[whole] = True
+            if len(self._known) > _MOST_INPUTS:
+                del self._known[next(iter(self._known))]
+        return given[max(continued, default=0) :], is_first
 
 
 @contextmanager

@@ -10,11 +10,12 @@ A `ToolMessage` has two of the three surfaces: `content` is the text that the mo
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import BaseMessage, ToolMessage, convert_to_openai_messages
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from tooltrail.adapters._shared import Inputs, json_of, output_of
@@ -42,7 +43,7 @@ class RecordingHandler(BaseCallbackHandler):
         self._inputs = Inputs()
         self._system: list[BaseMessage] = []
         self._running: dict[UUID, ToolCall | Invocation] = {}
-        self._answered: set[str] = set()
+        self._answered: set[int] = set()  # hashes of results that are recorded with their calls
 
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
@@ -50,8 +51,9 @@ class RecordingHandler(BaseCallbackHandler):
         """Record changed system messages, and the new messages that are not recorded yet."""
         for given in messages:
             system = [one for one in given if one.type == "system"]
-            others = [one for one in given if one.type != "system"]
-            new, is_first = self._inputs.new_items(others)
+            # The model is shown no artifact, which may be large and may change.
+            shown = (one.model_copy(update={"artifact": None}) for one in given)
+            new, is_first = self._inputs.new_items(one for one in shown if one.type != "system")
             changed = system if system != self._system else []
             said = (one for one in new if is_first or not self._is_recorded(one))
             self._record([*changed, *said])
@@ -62,14 +64,21 @@ class RecordingHandler(BaseCallbackHandler):
         found = [one for some in response.generations for one in some]
         self._record(one.message for one in found if isinstance(one, ChatGeneration))
 
+    def on_llm_error(self, error: BaseException, *, response: Any = None, **kwargs: Any) -> None:
+        """Record the text of an answer that broke off, as far as it was streamed."""
+        found = [one for some in response.generations for one in some] if response else []
+        texts = [one.message.text for one in found if isinstance(one, ChatGeneration)]
+        self._record(AIMessage(text) for text in texts if text)
+
     def on_tool_start(
         self, serialized: dict[str, Any], input_str: str, *, run_id: UUID, **kwargs: Any
     ) -> None:
         """Record that a tool is about to run. Without a tool call, there is no call id."""
-        name, call_id = serialized["name"], kwargs.get("tool_call_id")
+        name, call_id, inputs = serialized["name"], kwargs.get("tool_call_id"), kwargs.get("inputs")
         call = ToolCall(tool_name=name, arguments_raw=input_str, call_id=call_id)
-        if (inputs := kwargs.get("inputs")) is not None:
-            call = ToolCall.of(name, json_of(inputs), call_id=call_id)
+        if inputs is not None:
+            with suppress(ValueError):  # an argument contains itself, or is too deep
+                call = ToolCall.of(name, json_of(inputs), call_id=call_id)
         self._running[run_id] = call
         self._running[run_id] = self._session.start(call)
 
@@ -79,7 +88,8 @@ class RecordingHandler(BaseCallbackHandler):
         name = running.tool_name
         if isinstance(output, ToolMessage):
             self._end(running, _output_of_message(name, output), _text_of(output))
-            self._answered.add(output.tool_call_id)
+            if output.artifact is None or isinstance(output.content, str):
+                self._answered.add(hash((output.tool_call_id, repr(output.content))))
         else:
             self._end(running, output_of(name, output))
 
@@ -101,7 +111,7 @@ class RecordingHandler(BaseCallbackHandler):
     def _is_recorded(self, message: BaseMessage) -> bool:
         """Whether the message is an answer of the model, or the receipt of a recorded call."""
         if isinstance(message, ToolMessage):
-            return message.tool_call_id in self._answered
+            return hash((message.tool_call_id, repr(message.content))) in self._answered
         return message.type == "ai"
 
     def _record(self, messages: Iterable[BaseMessage]) -> None:

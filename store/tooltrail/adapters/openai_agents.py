@@ -40,17 +40,17 @@ class RecordingHooks(sdk.RunHooks[Any]):
         self._session = session
         self._inputs = Inputs()
         self._system: str | None = None
-        self._asked: dict[str | None, ToolCall] = {}
+        self._asked: dict[tuple[str | None, str], ToolCall] = {}
         self._running: dict[tuple[_Context, str], ToolCall | Invocation] = {}
-        self._answered: set[str | None] = set()
+        self._answered: set[int | None] = set()  # hashes of results recorded with their calls
 
     async def on_llm_start(
         self, context: _Context, agent: _Agent, system_prompt: str | None, input_items: _Items
     ) -> None:
         """Record a changed system prompt, and the new items that are not recorded yet."""
         with logged_errors("an input of the model"):
-            items, is_first = self._inputs.new_items(input_items)
-            new = [json_of(one) for one in items if one.get("call_id") not in self._answered]
+            items, is_first = await asyncio.to_thread(self._inputs.new_items, input_items)
+            new = [json_of(one) for one in items if _result_hash(one) not in self._answered]
             messages = wire_format(_FORMAT).read_history({"input": new}).messages
             said = [one for one in messages if is_first or one.role != "assistant"]
             if system_prompt and system_prompt != self._system:
@@ -66,7 +66,7 @@ class RecordingHooks(sdk.RunHooks[Any]):
             output = [one.model_dump(mode="json", exclude_unset=True) for one in response.output]
             payload = {"id": response.response_id, "output": output}
             answer = await asyncio.to_thread(record_response, self._session, _FORMAT, payload)
-            self._asked |= {call.call_id: call for call in answer.calls}
+            self._asked |= {(call.call_id, call.arguments_raw): call for call in answer.calls}
 
     async def on_tool_start(self, context: _Context, agent: _Agent, tool: sdk.Tool) -> None:
         """Record that a tool is about to run."""
@@ -81,19 +81,20 @@ class RecordingHooks(sdk.RunHooks[Any]):
         """Record the result of a tool; a call without a recorded start is recorded now."""
         with logged_errors(f"a result of {tool.name}"):
             running = self._running.pop((context, tool.name), None) or self._call_of(context, tool)
-            call = running.call if isinstance(running, Invocation) else running
-            output, seen = _surfaces(context, tool, call.tool_name, result)
+            output, seen, shown = _surfaces(context, tool, running.tool_name, result)
             if isinstance(running, Invocation):
                 await running.afinish(output, seen=seen)
             else:
-                await self._session.arecord(EndedCall(call, output, seen=seen))
-            self._answered |= {call.call_id} - {None}
+                await self._session.arecord(EndedCall(running, output, seen=seen))
+            self._answered.add(shown)
 
     def _call_of(self, context: _Context, tool: sdk.Tool) -> ToolCall:
-        """The call in the answer of the model, or else what the SDK says of the call."""
+        """The call with these arguments in an answer, or else what the SDK says of the call."""
         if not isinstance(context, ToolContext):
             return ToolCall(tool_name=tool.name, arguments_raw="")
-        return self._asked.pop(context.tool_call_id, None) or ToolCall(
+        # Call ids may repeat, also in runs at the same time.
+        key = (context.tool_call_id, context.tool_arguments)
+        return self._asked.pop(key, None) or ToolCall(
             tool_name=context.tool_name,
             arguments_raw=context.tool_arguments,
             call_id=context.tool_call_id,
@@ -112,12 +113,17 @@ class RecordingHooks(sdk.RunHooks[Any]):
                     await running.ainterrupt(f"the SDK reported no end of the call{raised}")
 
 
+def _result_hash(item: Any) -> int:
+    """A hash of a call id and of what its result shows to the model."""
+    return hash((item.get("call_id"), repr(item.get("output"))))
+
+
 def _surfaces(
     context: _Context, tool: sdk.Tool, name: str, result: object
-) -> tuple[CompleteOutput, str | None]:
-    """The complete output, and the text that the model is shown if the SDK says it."""
+) -> tuple[CompleteOutput, str | None, int | None]:
+    """The complete output, and the text that the model is shown if the SDK says it, with a hash."""
     if not isinstance(context, ToolContext):
-        return output_of(name, result), None
+        return output_of(name, result), None, None
     call = context.tool_call or ResponseFunctionToolCall(
         type="function_call", call_id=context.tool_call_id, name=name, arguments=""
     )
@@ -128,6 +134,6 @@ def _surfaces(
     except sdk.UserError:  # a text of the SDK, such as an error, which does not follow the schema
         item = sdk.ItemHelpers.tool_call_output_item(call, result)
     if isinstance(item["output"], str):
-        return output_of(name, result), item["output"]
-    texts = [part["text"] for part in item["output"] if "text" in part]
-    return complete_output_of(_FORMAT, name, item, is_error=False), "\n".join(texts) or None
+        return output_of(name, result), item["output"], _result_hash(item)
+    seen = "\n".join(part["text"] for part in item["output"] if "text" in part) or None
+    return complete_output_of(_FORMAT, name, item, is_error=False), seen, _result_hash(item)

@@ -8,18 +8,19 @@ import json
 import re
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 _MAX_MATCHES = 200
 
 _MAX_UNREAD = 20
-_MOST_CPU_S = 120
 """Unreadable files and folders that the result names at most."""
 
-_PIECE = 1 << 20
-"""Longest part of a line, in bytes, that is matched at once."""
+_MOST_CPU_S = 120
+
+_LINE_BYTES = 64 << 20
+"""Bytes of the longest line that is searched, as in `tooltrail artifact grep`."""
 
 _LINE_CHARS = 500
 """Characters of a line that the result shows."""
@@ -60,24 +61,20 @@ class Findings:
 
 
 def search_stdin(request: dict[str, Any]) -> Findings:
-    """Search standard input.
+    r"""Search standard input. A byte that is not UTF-8 is one character, and shown as `\xNN`.
 
     Raises:
-        ValueError: the pattern is not valid.
+        ValueError: the pattern is not valid, or a line is too long.
     """
-    findings = findings_of(request)
-    first = request.get("first_line", 1)
-    search_lines(sys.stdin.buffer, "", compiled(request), findings, first)
+    pattern, findings = prepared(request)
+    for number, line in numbered_lines(sys.stdin.buffer, request.get("first_line", 1)):
+        if pattern.search(line.decode(errors="surrogateescape")):
+            findings.add("", number, line.decode(errors="backslashreplace"))
     return findings
 
 
-def findings_of(request: dict[str, Any]) -> Findings:
-    """Empty findings with the limit of a request."""
-    return Findings(request.get("max_matches", _MAX_MATCHES))
-
-
-def compiled(request: dict[str, Any]) -> re.Pattern[str]:
-    """The compiled pattern of a request.
+def prepared(request: dict[str, Any]) -> tuple[re.Pattern[str], Findings]:
+    """The compiled pattern of a request, and empty findings with its limit.
 
     Raises:
         ValueError: the pattern is not valid, or asks for a newline.
@@ -90,34 +87,29 @@ def compiled(request: dict[str, Any]) -> re.Pattern[str]:
     # All sets of a valid pattern end, so this takes linear time.
     if any(map(_is_newline, set(_PART.findall(text)))):
         raise ValueError("the pattern asks for a newline, but each line is searched without it")
-    return pattern
+    return pattern, Findings(request.get("max_matches", _MAX_MATCHES))
 
 
 def _is_newline(part: str) -> bool:
     """Whether a part of a pattern matches a newline and no other of the first characters."""
-    if not part.startswith(("\\", "[")):
-        return part == "\n"
     try:
         member = re.compile(part)
-    except re.error:  # a reference to a group, which is not in the part
+    except re.error:  # such as a reference to a group, which is not in the part
         return False
     return [one for one in map(chr, range(256)) if member.fullmatch(one)] == ["\n"]
 
 
-def search_lines(
-    file: BinaryIO, label: str, pattern: re.Pattern[str], findings: Findings, first: int = 1
-) -> None:
-    """Add the lines of a file that match a pattern, each with a label in front.
+def numbered_lines(file: BinaryIO, first: int = 1) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file without their newlines, each with its number.
 
-    `first` is the number of the first line.
+    Raises:
+        ValueError: a line is too long to be searched.
     """
-    number, is_new = first - 1, True
-    while piece := file.readline(_PIECE):
-        number += is_new
-        is_new = piece.endswith(b"\n")
-        text = piece.decode(errors="replace").rstrip("\r\n")
-        if pattern.search(text):
-            findings.add(label, number, text)
+    for number, line in enumerate(iter(lambda: file.readline(_LINE_BYTES + 1), b""), first):
+        text = line.removesuffix(b"\n")
+        if len(text) > _LINE_BYTES:
+            raise ValueError(f"line {number:,} is too long to search: over {_LINE_BYTES:,} bytes")
+        yield number, text
 
 
 def main(search: Callable[[dict[str, Any]], Findings]) -> int:

@@ -1,6 +1,7 @@
 """Searches the files of a folder in a process of its own; see `tooltrail.agents.line_search`."""
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tooltrail.agents.line_search import Findings, compiled, findings_of, main, search_lines
+from tooltrail.agents.line_search import Findings, main, numbered_lines, prepared
 from tooltrail.workspace._folder import (
     Parts,
     WorkspaceFolder,
@@ -29,14 +30,24 @@ def search(request: dict[str, Any]) -> Findings:
         OSError: the file or folder does not exist, or cannot be read.
         ValueError: the pattern is not valid, or the path leads out of the workspace.
     """
-    pattern, findings = compiled(request), findings_of(request)
+    pattern, findings = prepared(request)
     workspace, parts = WorkspaceFolder(Path(request["root"])), split_path(request.get("path", "."))
     for path, file in _iter_files(workspace, parts, request.get("glob", "*"), findings):
         with file:
             if b"\0" not in file.read(_PROBED_BYTES):
                 file.seek(0)
-                search_lines(file, f"{path}:", pattern, findings)
+                _search_file(file, path, pattern, findings)
     return findings
+
+
+def _search_file(file: BinaryIO, path: str, pattern: re.Pattern[str], findings: Findings) -> None:
+    try:
+        for number, line in numbered_lines(file):
+            text = line.decode(errors="replace").rstrip("\r")
+            if pattern.search(text):
+                findings.add(f"{path}:", number, text)
+    except ValueError:  # a line is too long
+        findings.unread.append(path)
 
 
 def _iter_files(

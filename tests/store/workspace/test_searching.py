@@ -49,6 +49,7 @@ def test_lines_are_found_in_the_order_of_files_and_lines(tree: Path) -> None:
         "b/bad.txt:1:def \ufffd",
         "b/c.py:2:def two(): ...",
     ]
+    assert lines(tree, r"two.*\.$") == ["b/c.py:2:def two(): ..."]
     output = found(tree, r"\bdef\b")
     assert (output.match_count, output.returned) == (3, 3)
 
@@ -76,9 +77,25 @@ def test_a_long_line_is_cut_and_says_so(tmp_path: Path) -> None:
     assert lines(tmp_path, "a") == ["x:1:" + "a" * 500 + "… [1,200 more characters]"]
 
 
-def test_a_line_that_comes_in_pieces_keeps_its_number(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("a" * (1 << 20) + "needle\nneedle\n")
-    assert lines(tmp_path, "needle") == ["x:1:needle", "x:2:needle"]
+def test_a_line_of_more_than_a_mebibyte_is_searched_as_one_line(tmp_path: Path) -> None:
+    long = "needle" + "a" * ((1 << 20) - 9) + "needle"
+    (tmp_path / "x").write_text(f"{long}\nneedle\n")
+    shown = f"x:1:{long[:500]}… [{len(long) - 500:,} more characters]"
+    assert lines(tmp_path, "needle") == [shown, "x:2:needle"]
+    assert lines(tmp_path, "aneedle$") == [shown]
+
+
+def test_a_file_with_a_line_that_is_too_long_to_search_is_named(tmp_path: Path) -> None:
+    (tmp_path / "long").write_text("needle\n" + "a" * (64 << 20) + "\nneedle")
+    (tmp_path / "longer").write_text("needle\n" + "a" * (64 << 20) + "a\nneedle\n")
+    (tmp_path / "x").write_text("needle\n")
+    assert lines(tmp_path, "needle") == [
+        "long:1:needle",
+        "long:3:needle",
+        "longer:1:needle",
+        "x:1:needle",
+        "(longer could not be read)",
+    ]
 
 
 @pytest.mark.parametrize(
