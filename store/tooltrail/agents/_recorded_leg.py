@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from tooltrail.agents._calls import Toolbox, to_end
 from tooltrail.agents._leg import Ending, LegRunner
+from tooltrail.agents._leg_facts import leg_entry, outcome_entry
 from tooltrail.agents._questions import Questions, Spent
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.models import ChatModel
@@ -179,7 +180,8 @@ async def _run(
     """
     runner: LegRunner | None = None
     try:
-        await to_end(session.arecord_leg(started, plan.config.version_record))
+        begun = leg_entry(session.id, started, plan.config.version_record)
+        await to_end(session.aappend([begun]))
         observer(started)
         runner = await _runner(plan, session, observer)
         ending = await runner.run([*plan.beginning()])
@@ -188,7 +190,7 @@ async def _run(
         raise
     goes_on = None if ending.outcome in SUCCESSES else plan.next_tier
     ended = _ended(runner, ending, goes_on)
-    await to_end(session.arecord_outcome(ended))
+    await to_end(session.aappend([outcome_entry(session.id, ended)]))
     return ended, ending.value
 
 
@@ -200,7 +202,8 @@ async def _record_failure(session: Session, runner: LegRunner | None, error: Bas
         else Ending("failed", f"{type(error).__name__}: {error}")
     )
     try:
-        await to_end(session.arecord_outcome(_ended(runner, ending, None)))
+        outcome = outcome_entry(session.id, _ended(runner, ending, None))
+        await to_end(session.aappend([outcome]))
     except Exception as failure:  # noqa: BLE001  the first error is raised
         error.add_note(f"the outcome is not recorded: {failure}")
 

@@ -17,23 +17,17 @@ from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.log import Entry
 from tooltrail.journal.recorder import Recorder
 from tooltrail.records import (
-    AgentVersion,
     CompleteOutput,
     InvalidRecordError,
-    LegEnded,
-    LegStarted,
     Message,
     Policy,
     SessionClosedError,
     ToolCall,
     ToolDefinition,
-    leg_fact_json,
 )
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import check_type
 from tooltrail.records.facts import (
-    AgentLeg,
-    AgentOutcome,
     MessageAdded,
     SessionClosed,
     SessionOpened,
@@ -261,25 +255,6 @@ class Session:
         offer_id, self.servers = await self._append_async(partial(self._offered, tools))
         return offer_id
 
-    def record_leg(self, started: LegStarted, agent: AgentVersion) -> UUID:
-        """Record that this session is a leg of an agent run, and how the leg begins.
-
-        Raises `InvalidRecordError` if the leg belongs to another version of the agent.
-        """
-        return self._append(self._leg(started, agent))
-
-    async def arecord_leg(self, started: LegStarted, agent: AgentVersion) -> UUID:
-        """Like `record_leg`, without blocking the event loop."""
-        return await self._append_async(partial(self._leg, started, agent))
-
-    def record_outcome(self, ended: LegEnded) -> UUID:
-        """Record how this leg of an agent run ended."""
-        return self._append(self._outcome(ended))
-
-    async def arecord_outcome(self, ended: LegEnded) -> UUID:
-        """Like `record_outcome`, without blocking the event loop."""
-        return await self._append_async(partial(self._outcome, ended))
-
     def close(self, reason: str | None = None) -> None:
         """End the session. Calls that still run may finish."""
         self._append(self._closed(reason))
@@ -294,6 +269,10 @@ class Session:
         """Append facts of this session together; acknowledged when this returns."""
         self._refuse_closed()
         self.recorder.append(entries)
+
+    async def aappend(self, entries: Sequence[Entry]) -> None:
+        """Like `append`, without blocking the event loop."""
+        await self._append_async(lambda: (entries, None))
 
     def _append(self, made: tuple[Sequence[Entry], T]) -> T:
         """Append facts, and return the result that was made with them."""
@@ -376,28 +355,6 @@ class Session:
         fact = ToolsOffered(session=self.id, id=offer_id, at=now(), tools=digests)
         servers = frozenset(tool.namespace for tool in offered if tool.namespace)
         return [Entry(fact, definitions)], (offer_id, servers)
-
-    def _leg(self, started: LegStarted, agent: AgentVersion) -> tuple[list[Entry], UUID]:
-        check_type("started", started, LegStarted)
-        check_type("agent", agent, AgentVersion)
-        if agent.digest != started.agent_digest:
-            raise InvalidRecordError("the leg is of another version of the agent")
-        document, described = leg_fact_json(started).encode(), agent.document.encode()
-        fact = AgentLeg(
-            session=self.id,
-            id=new_id(),
-            at=now(),
-            document=digest_of(document),
-            agent=digest_of(described),
-            agent_version=agent.version,
-        )
-        return [Entry(fact, [document, described])], fact.id
-
-    def _outcome(self, ended: LegEnded) -> tuple[list[Entry], UUID]:
-        check_type("ended", ended, LegEnded)
-        document = leg_fact_json(ended).encode()
-        fact = AgentOutcome(session=self.id, id=new_id(), at=now(), document=digest_of(document))
-        return [Entry(fact, [document])], fact.id
 
     def _refuse_closed(self) -> None:
         if self._is_closed:

@@ -15,6 +15,7 @@ from tests.support.agents.recorded import (
 )
 
 from tooltrail.agents import AgentStatistics, agent_statistics
+from tooltrail.agents._leg_facts import leg_entry, outcome_entry
 from tooltrail.agents.statistics import UNLISTED
 from tooltrail.records import LegOutcome
 from tooltrail.store import Store, iter_legs
@@ -145,9 +146,9 @@ def test_a_run_that_was_to_go_on_and_did_not_is_open_and_then_lost(store: Store)
 
 def test_what_nobody_looked_at_is_no_submission(store: Store) -> None:
     with store.open_session() as session:
-        session.record_leg(beginning(session, schema_digest=None), version())
+        session.append([leg_entry(session.id, beginning(session, schema_digest=None), version())])
         submit_nothing_readable(session)
-        session.record_outcome(ending("answered"))
+        session.append([outcome_entry(session.id, ending("answered"))])
     whole, _ = counted(store)
     assert (whole.attempt_count, whole.rejected_count) == (0, 0)
 
@@ -155,9 +156,11 @@ def test_what_nobody_looked_at_is_no_submission(store: Store) -> None:
 def test_submissions_without_a_verdict_and_unlisted_errors_count(store: Store) -> None:
     many = tuple((f"a[{number}]", "wrong") for number in range(40))
     with store.open_session() as session:
-        session.record_leg(beginning(session), version())
+        session.append([leg_entry(session.id, beginning(session), version())])
         submit_nothing_readable(session)
-        session.record_outcome(ending("result_invalid", input_tokens=7, output_tokens=2))
+        session.append(
+            [outcome_entry(session.id, ending("result_invalid", input_tokens=7, output_tokens=2))]
+        )
     record_leg(store, "result_invalid", values=[({}, many)])
     whole, _ = counted(store)
     assert (whole.attempt_count, whole.rejected_count) == (2, 2)

@@ -18,6 +18,7 @@ from tests.support.killing import end_of, fork
 from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
+from tooltrail.agents._leg_facts import leg_entry, outcome_entry
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.environment import environment_json, git_commit
 from tooltrail.journal.invocation import Finished
@@ -473,8 +474,6 @@ WRONG: list[tuple[str, str, Callable[[Session, Any], object]]] = [
     ),
     ("tools", "Iterable", lambda session, wrong: session.offer_tools(wrong)),
     ("a tool", "ToolDefinition", lambda session, wrong: session.offer_tools([wrong])),
-    ("started", "LegStarted", lambda session, wrong: session.record_leg(wrong, version())),
-    ("ended", "LegEnded", lambda session, wrong: session.record_outcome(wrong)),
     ("a key or name", "str", lambda session, wrong: Session.join(session.recorder, wrong)),
     (
         "a key or name",
@@ -612,7 +611,7 @@ def test_every_kind_of_fact_can_be_recorded_from_a_task(store: Store) -> None:
 
     async def run() -> UUID:
         async with await Session.aopen(store.recorder, title="agent") as session:
-            await session.arecord_leg(beginning(session), agent)
+            await session.aappend([leg_entry(session.id, beginning(session), agent)])
             await session.aoffer_tools([ToolDefinition(name="read")])
             await session.amessages([Message.of("system", "be brief"), Message.of("user", "go")])
             assert await session.amessages([]) == []
@@ -620,7 +619,7 @@ def test_every_kind_of_fact_can_be_recorded_from_a_task(store: Store) -> None:
             assert [one.call async for one in session.arecord_many(calls)] == [
                 one.call for one in calls
             ]
-            await session.arecord_outcome(ending())
+            await session.aappend([outcome_entry(session.id, ending())])
         with pytest.raises(SessionClosedError):
             await session.amessage(Message.of("user", "late"))
         joined = Session.join(store.recorder, session.id)

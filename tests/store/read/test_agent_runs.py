@@ -15,6 +15,7 @@ from tests.support.agents.recorded import (
 from tests.support.altering import alter
 from tests.support.recording import say
 
+from tooltrail.agents._leg_facts import leg_entry, outcome_entry
 from tooltrail.records import (
     AmbiguousNameError,
     CompleteOutput,
@@ -50,12 +51,12 @@ def test_a_leg_is_read_as_it_was_recorded(store: Store) -> None:
     agent = version()
     with store.open_session() as session:
         began = beginning(session)
-        session.record_leg(began, agent)
+        session.append([leg_entry(session.id, began, agent)])
         first = submit(session, {"findings": [{}]}, MISSING)
         second = submit_nothing_readable(session)
         third = submit(session, {"findings": []}, attempt=3)
         ended = ending(attempt_count=3, result_id=third, input_tokens=5)
-        session.record_outcome(ended)
+        session.append([outcome_entry(session.id, ended)])
     [leg] = iter_legs(store.reader)
     assert (leg.session_id, leg.started, leg.ended) == (session.id, began, ended)
     assert leg.started_at.tzinfo is not None
@@ -126,16 +127,16 @@ def test_a_leg_of_another_version_of_its_agent_is_refused(store: Store) -> None:
     with store.open_session() as session:
         began = beginning(session)
         with pytest.raises(InvalidRecordError, match="another version of the agent"):
-            session.record_leg(began, version(name="2"))
+            session.append([leg_entry(session.id, began, version(name="2"))])
     with pytest.raises(SessionClosedError):
-        session.record_outcome(ending())
+        session.append([outcome_entry(session.id, ending())])
     assert list(iter_legs(store.reader)) == []
     assert agent_versions(store.reader) == []
 
 
 def test_a_submission_that_is_recorded_whole_has_a_verdict_too(store: Store) -> None:
     with store.open_session() as session:
-        session.record_leg(beginning(session), version())
+        session.append([leg_entry(session.id, beginning(session), version())])
         call = ToolCall.of("submit_result", {"a": 1})
         verdict = StructuredOutput.of({"a": 1}, agent="researcher", schema_digest=SCHEMA)
         output = CompleteOutput.success("submit_result", verdict)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
+from tooltrail.agents._leg_facts import leg_entry, outcome_entry
 from tooltrail.records import (
     AgentVersion,
     CompleteOutput,
@@ -83,9 +84,9 @@ def record_leg(
     """Record a complete leg with its submissions; without an outcome, the leg has not ended."""
     named = agent or version()
     with store.open_session(agent=named.agent_id) as session:
-        session.record_leg(beginning(session, agent=named, **told), named)
+        session.append([leg_entry(session.id, beginning(session, agent=named, **told), named)])
         for number, (value, errors) in enumerate(values, 1):
             submit(session, value, *errors, attempt=number, agent=named.agent_id)
         if outcome is not None:
-            session.record_outcome(ending(outcome, **(ended or {})))
+            session.append([outcome_entry(session.id, ending(outcome, **(ended or {})))])
     return session.id
