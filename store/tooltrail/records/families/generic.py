@@ -81,8 +81,14 @@ class GenericOutput(FamilyOutput):
         """The result of a tool that returned text, bytes or a JSON value.
 
         Raises:
-            InvalidRecordError: `structured` is not made of JSON types.
+            InvalidRecordError: a part of `content` is neither text nor bytes, or `structured` is
+                not made of JSON types.
         """
+        for part in content:
+            if not isinstance(part, str | bytes):
+                found = type(part).__name__
+                message = f"content must be text or bytes, not {found}; pass JSON as structured="
+                raise InvalidRecordError(message)
         # Strict UTF-8 cannot hold a lone surrogate; surrogatepass keeps it for the preview.
         parts = [
             ("application/octet-stream", part)
