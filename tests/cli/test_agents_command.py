@@ -94,6 +94,14 @@ def test_problems_are_told_with_file_and_line_and_the_exit_says_so(
     assert cli.run("agents", "check", str(tmp_path / "missing")).code == 2
 
 
+def test_a_tool_that_is_not_built_in_is_warned_of(cli: Cli, tmp_path: Path) -> None:
+    config = "schema: kb.agent/1\nid: a\nname: A\ntools: [fs:raed, artifact:grep, shell:run]\n"
+    (tmp_path / "agent.yml").write_text(config)
+    ended = cli.ok("agents", "check", str(tmp_path))
+    [line] = ended.message.splitlines()
+    assert line.endswith("no built-in tool has the name `fs:raed`, did you mean `fs:read`?")
+
+
 def test_the_agents_of_a_project_are_checked_and_unknown_sections_are_warned_of(
     cli: Cli, tmp_path: Path
 ) -> None:

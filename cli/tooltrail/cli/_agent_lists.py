@@ -36,6 +36,7 @@ from tooltrail.cli._tables import Columns, print_table
 from tooltrail.cli._times import shown
 from tooltrail.records import InvalidRecordError, NotFoundError
 from tooltrail.store import AgentVersionView, Store, iter_accepted_values
+from tooltrail.workspace.making import BUILT_IN
 
 
 def load_config(path: Path) -> AgentConfig:
@@ -50,7 +51,7 @@ def load_config(path: Path) -> AgentConfig:
 
 def check_paths(paths: Sequence[Path], *, strict: bool) -> list[CheckedAgent]:
     """Check all configurations in these files and below these folders."""
-    checked = [one for path in paths for one in check_agents(path, strict=strict)]
+    checked = [one for path in paths for one in check_agents(path, strict=strict, tools=BUILT_IN)]
     if not checked:
         raise NotFoundError(f"no *.yml or *.yaml file in {', '.join(map(str, paths))}")
     return checked

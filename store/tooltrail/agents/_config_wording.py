@@ -66,7 +66,7 @@ def complaints(error: ValidationError) -> Iterator[tuple[Path, str]]:
         refusal = details.get("ctx", {}).get("error")
         if isinstance(refusal, UnsupportedSchemaError):
             for fault in refusal.faults:
-                yield (*path, *_read_pointer(fault.pointer)), fault.message
+                yield (*path, *read_pointer(fault.pointer)), fault.message
         elif kind == "missing":
             yield path[:-1], f"the key {quoted(str(path[-1]))} is missing"
         elif kind == "extra_forbidden":
@@ -119,6 +119,11 @@ def unknown_key(path: Path) -> str:
     return f"unknown key {quoted(key)}" + _proposal(key, known)
 
 
+def unknown_tool(name: str, known: Iterable[str]) -> str:
+    """The message about a tool that is not among the known ones."""
+    return f"no built-in tool has the name {quoted(name)}" + _proposal(name, known)
+
+
 def _proposal(given: str, known: Iterable[str]) -> str:
     # Case, underscores and hyphens do not distinguish keys here.
     folded = {_folded(name): name for name in known}
@@ -130,6 +135,6 @@ def _folded(key: str) -> str:
     return key.replace("_", "").replace("-", "").lower()
 
 
-def _read_pointer(pointer: str) -> Path:
+def read_pointer(pointer: str) -> Path:
     """The keys of a JSON pointer (RFC 6901)."""
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])

@@ -4,7 +4,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from tooltrail.agents.session_artifacts import SessionArtifacts, artifact_tools
+from tooltrail.agents.session_artifacts import NAMES, SessionArtifacts, artifact_tools
 from tooltrail.agents.tools import AgentTool, Handler
 from tooltrail.records import InvalidRecordError, NotFoundError, ToolDefinition
 from tooltrail.workspace._folder import WorkspaceFolder
@@ -12,6 +12,9 @@ from tooltrail.workspace.commands import RUN, run_command
 from tooltrail.workspace.reading import LIST, READ, list_folder, read_file
 from tooltrail.workspace.searching import SEARCH, search_files
 from tooltrail.workspace.writing import EDIT, WRITE, Editor
+
+BUILT_IN = NAMES | {tool.name for tool in (READ, LIST, SEARCH, WRITE, EDIT, RUN)}
+"""The names of all tools that come with Tooltrail."""
 
 
 def workspace_tools(

@@ -430,5 +430,7 @@ def test_every_index_points_at_the_artifact_of_its_own_item() -> None:
 
 @pytest.mark.parametrize("value", [{"a": 1}, 5, None])
 def test_content_is_text_or_bytes_and_json_is_structured(value: Any) -> None:
-    with pytest.raises(InvalidRecordError, match="text or bytes, not .*; pass JSON as structured="):
+    with pytest.raises(
+        InvalidRecordError, match=r"text or bytes, not .*; pass JSON as structured="
+    ):
         GenericOutput.of(value)

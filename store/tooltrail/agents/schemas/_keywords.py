@@ -11,6 +11,7 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._formats import FORMATS, pattern_problem
@@ -45,6 +46,10 @@ IN_PLACE = ("allOf", "anyOf", "oneOf")
 """Keywords with a list of schemas for the same value."""
 
 _KNOWN = ANNOTATIONS | ASSERTIONS | ONE_BELOW | NAMED_BELOW | {*IN_PLACE, "$ref"}
+_UPPER = {"minLength": "maxLength", "minItems": "maxItems", "minimum": "maximum"}
+"""The upper bound that belongs to each lower bound."""
+
+_TYPES = "array, boolean, integer, null, number, object or string"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 MAX_DEPTH = 60
@@ -97,7 +102,7 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
         return [SchemaFault("", f"the schema is nested deeper than {MAX_DEPTH} levels")]
     checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
     malformed = [
-        SchemaFault(below("", *error.absolute_path), f"not valid: {error.message}")
+        SchemaFault(below("", *error.absolute_path), _malformation(error))
         for error in checker.iter_errors(document)
     ]
     if malformed:
@@ -111,6 +116,14 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
         if (problem := _problem(keyword, schema, schemas))
     ]
     return found or list(_endless(schemas))
+
+
+def contradictions_of(document: JsonValue) -> Iterator[SchemaFault]:
+    """The parts of a schema without faults that no value can satisfy, if that is obvious."""
+    for pointer, schema in iter_schemas(document):
+        for keyword in schema if isinstance(schema, dict) else ():
+            if problem := _contradiction(keyword, cast("Schema", schema)):
+                yield SchemaFault(below(pointer, keyword), problem)
 
 
 def iter_schemas(document: JsonValue, pointer: str = "") -> Iterator[tuple[str, JsonValue]]:
@@ -150,6 +163,28 @@ def target_of(reference: str) -> str | None:
     return unquote(reference[1:]) if reference.startswith("#/") else None
 
 
+def _malformation(error: ValidationError) -> str:
+    # In the schema of schemas, only `type` has `anyOf`.
+    if error.validator == "anyOf":
+        return f"must be {_TYPES}, or a list of these"
+    return f"not valid: {error.message}"
+
+
+def _contradiction(keyword: str, schema: Schema) -> str:
+    """The reason why no value can satisfy a keyword; empty if it is not obvious."""
+    value: Any = schema[keyword]
+    if keyword == "enum" and not value:
+        return "an empty list allows no value"
+    if keyword in _UPPER and value > schema.get(_UPPER[keyword], value):
+        return f"must be at most `{_UPPER[keyword]}`"
+    if keyword == "required" and schema.get("additionalProperties") is False:
+        known = cast("Schema", schema.get("properties", {}))
+        for name in value:
+            if name not in known:
+                return f"the field {name!r} is not in `properties`, and no other field is allowed"
+    return ""
+
+
 def _problem(keyword: str, schema: Schema, schemas: Mapping[str, JsonValue]) -> str:
     """The reason why a keyword is not enforced; empty if it is, or if it restricts nothing."""
     value = schema[keyword]
@@ -162,8 +197,9 @@ def _problem(keyword: str, schema: Schema, schemas: Mapping[str, JsonValue]) -> 
     if keyword == "format" and value not in FORMATS:
         known = ", ".join(sorted(FORMATS))
         return f"the format {value!r} is not supported; supported formats: {known}"
-    if keyword == "$ref" and target_of(str(value)) not in schemas:
-        return f"there is no schema at {value}; only `#` and `#/…` are supported"
+    if keyword == "$ref" and (target := target_of(str(value))) not in schemas:
+        supported = "; only `#` and `#/…` are supported" if target is None else ""
+        return f"there is no schema at {value}{supported}"
     return "" if keyword in _KNOWN else f"`{keyword}` is not supported"
 
 
