@@ -22,6 +22,7 @@ from tooltrail.records.budgets import (
     ErrorBudget,
     ReceiptChars,
 )
+from tooltrail.records.complaints import proposal
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.envelope import CompleteOutput
 from tooltrail.records.errors import InvalidRecordError, NotFoundError
@@ -91,7 +92,7 @@ class FamilyRegistry:
         """
         family = self.find(name)
         if family is None:
-            raise NotFoundError(f"no family is named {name!r}")
+            raise NotFoundError(f"no family is named {name!r}{proposal(name, self._by_name)}")
         return family
 
 
@@ -148,7 +149,9 @@ class Policy(Record):
             InvalidRecordError: the tool's numbers for errors are invalid.
         """
         numbers = self._overrides(tool_name).error
-        return self.error.overridden(numbers) if numbers else self.error
+        return (
+            self.error.overridden(numbers, f"tools.{tool_name}.error.") if numbers else self.error
+        )
 
     def budget_of(self, family: Family, tool_name: str) -> Budget:
         """The budget for a tool that is served by a family.
@@ -158,7 +161,7 @@ class Policy(Record):
         """
         budget = self.families.get(family.name, family.budget)
         numbers = self._overrides(tool_name).budget
-        return budget.overridden(numbers) if numbers else budget
+        return budget.overridden(numbers, f"tools.{tool_name}.budget.") if numbers else budget
 
     def family_of(self, tool_name: str, families: FamilyRegistry) -> Family:
         """The family that serves a tool: the policy's choice, else the registry's.

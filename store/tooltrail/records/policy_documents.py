@@ -1,20 +1,31 @@
 """Reads policies: from TOML files written by people, and from the canonical JSON in a store."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tooltrail.records import canonical_json
 from tooltrail.records._error_text import one_line
-from tooltrail.records.budgets import Budget
+from tooltrail.records.budgets import Budget, ErrorBudget
+from tooltrail.records.complaints import proposal, sentence_of
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.policy import FamilyRegistry, Policy, ToolPolicy
 
 _COMPLAINT_CHARS = 300
 """Longest complaint in characters; it may repeat a key of any length from the document."""
+
+
+_MODELS: Mapping[object, type[BaseModel]] = {
+    None: Policy,
+    "families": Budget,
+    "error": ErrorBudget,
+    "tools": ToolPolicy,
+}
+"""Models of a policy and of its sections, by the first key; see `first_complaint`."""
 
 
 class ForeignBudget(Budget):
@@ -90,18 +101,19 @@ def policy_from_toml(text: str, families: FamilyRegistry) -> Policy:
 def _described(
     document: Mapping[str, Any], defaults: Mapping[str, Budget], families: FamilyRegistry
 ) -> Policy:
-    budgets, place = dict(defaults), ""
+    budgets, place = dict(defaults), list[str]()
     try:
         for name, numbers in _table(document.get("families", {}), "families").items():
-            place = f"families.{name}."
+            place = ["families", name]
             family = families.find(name)
             default = family.budget if family else ForeignBudget()
             known = {**default.model_dump(), **_table(numbers, f"families.{name}")}
             budgets[name] = type(default).model_validate(known)
-        place = ""
+        place = []
         return Policy.model_validate({**document, "families": budgets})
     except ValidationError as error:
-        raise InvalidRecordError(f"not a policy: {place}{first_complaint(error)}") from error
+        complaint = first_complaint(error, place, _MODELS)
+        raise InvalidRecordError(f"not a policy: {complaint}") from error
 
 
 def _table(value: object, place: str) -> Mapping[str, Any]:
@@ -110,8 +122,23 @@ def _table(value: object, place: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value)
 
 
-def first_complaint(error: ValidationError) -> str:
-    """The first problem and its location, on one line without the value."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"] if part != "[key]")
-    return one_line(f"{place}: {first['msg']}" if place else first["msg"], _COMPLAINT_CHARS)
+def first_complaint(
+    error: ValidationError,
+    place: Sequence[str] = (),
+    models: Mapping[object, type[BaseModel]] = MappingProxyType({}),
+) -> str:
+    """The first problem and its location, on one line without the value.
+
+    Args:
+        error: errors of a document.
+        place: location of the document in another one.
+        models: models of its sections by their first key, and of the document itself at None.
+    """
+    first = error.errors(include_url=False)[0]
+    path = (*place, *(part for part in first["loc"] if part != "[key]"))
+    sentence = sentence_of(first)
+    if first["type"] == "extra_forbidden":
+        model = models.get(path[0] if path[1:] else None, BaseModel)
+        sentence = f"unknown key `{path[-1]}`{proposal(str(path[-1]), model.model_fields)}"
+    spelled = ".".join(map(str, path))
+    return one_line(f"{spelled}: {sentence}" if spelled else sentence, _COMPLAINT_CHARS)

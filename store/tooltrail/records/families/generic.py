@@ -16,7 +16,7 @@ from tooltrail.records._text_cuts import shorten
 from tooltrail.records.budgets import Budget, ReceiptChars
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, check_type
 from tooltrail.records.families._shared import (
     Json,
     bounded,
@@ -85,10 +85,7 @@ class GenericOutput(FamilyOutput):
                 not made of JSON types.
         """
         for part in content:
-            if not isinstance(part, str | bytes):
-                found = type(part).__name__
-                message = f"content must be text or bytes, not {found}; pass JSON as structured="
-                raise InvalidRecordError(message)
+            check_type("content (with JSON as structured=)", part, str, bytes)
         # Strict UTF-8 cannot hold a lone surrogate; surrogatepass keeps it for the preview.
         parts = [
             ("application/octet-stream", part)
