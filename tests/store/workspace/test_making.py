@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import JsonValue
-
 from tests.support.agents.calling import error_of
 
 from tooltrail.records import InvalidRecordError, NotFoundError
@@ -58,5 +57,5 @@ def test_an_error_of_the_call_itself_has_no_traceback(
     tools = workspace_tools(tmp_path, allow_writes=True, allow_commands=True)
     error = error_of(tools[name], **arguments)
     assert message in error.message
-    assert error.details is not None
+    assert isinstance(error.details, dict)
     assert set(error.details) == {"exception"}
