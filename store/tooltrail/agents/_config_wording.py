@@ -1,7 +1,7 @@
 """The problems of a configuration, from pydantic's errors, with the paths of its parts."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel, ValidationError
 
@@ -54,11 +54,6 @@ def unknown_key(path: Path) -> str:
     fields = _SECTIONS.get(section, AgentConfig).model_fields
     known = [info.alias or name for name, info in fields.items()]
     return f"unknown key {quoted(key)}" + proposal(key, known)
-
-
-def unknown_tool(name: str, known: Iterable[str]) -> str:
-    """The message about a tool that is not among the known ones."""
-    return f"no built-in tool has the name {quoted(name)}" + proposal(name, known)
 
 
 def read_pointer(pointer: str) -> Path:

@@ -115,8 +115,7 @@ class LegRunner:
             return await self._run_calls(answer)
         message = answer.response.messages[0]
         self._messages.append(message)
-        refusal = refusal_in(message)
-        if refusal and (self.judge is not None or not message.is_complete):
+        if (refusal := refusal_in(message)) and (self.judge is not None or not message.is_complete):
             return self._ended_by(None, refusal)
         if self.judge is not None:
             return await self._remind()

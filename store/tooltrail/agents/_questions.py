@@ -25,9 +25,8 @@ _NO_ENDS = frozenset({None, "in_progress", "queued"})
 _REFUSALS = frozenset(
     {
         *("refusal", "content_filter"),  # Anthropic, OpenAI
-        # Gemini
-        *("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION", "IMAGE_SAFETY"),
-        *("JAILBREAK", "MODEL_ARMOR"),
+        *("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"),  # Gemini
+        *("IMAGE_SAFETY", "JAILBREAK", "MODEL_ARMOR"),
     }
 )
 """Finish reasons of a refused answer, and reasons why a prompt was blocked."""

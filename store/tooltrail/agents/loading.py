@@ -8,13 +8,13 @@ import os
 import stat
 import warnings
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from tooltrail.agents._config_wording import complaints, read_pointer, unknown_key, unknown_tool
+from tooltrail.agents._config_wording import complaints, read_pointer, unknown_key
 from tooltrail.agents._yaml import MAX_SIZE, Document, decode, read_document
 from tooltrail.agents.config_problems import (
     AgentConfigError,
@@ -23,7 +23,7 @@ from tooltrail.agents.config_problems import (
     quoted,
 )
 from tooltrail.agents.configuration import AgentConfig
-from tooltrail.agents.schemas import contradictions_of
+from tooltrail.agents.schemas._keywords import contradictions_of
 from tooltrail.records import NotFoundError, UnavailableError
 
 _SUFFIXES = (".yml", ".yaml")
@@ -109,40 +109,19 @@ def find_agents(folder: str | os.PathLike[str]) -> list[Path]:
     return sorted(_iter_files(top))
 
 
-def check_agents(
-    folder: str | os.PathLike[str],
-    *,
-    strict: bool = False,
-    tools: Collection[str] | None = None,
-) -> list[CheckedAgent]:
+def check_agents(folder: str | os.PathLike[str], *, strict: bool = False) -> list[CheckedAgent]:
     """Check all files of `find_agents`.
 
     Args:
         folder: a project, a folder or a file.
-        strict: whether warnings about ignored parts are problems.
-        tools: names of the known tools. Another name in a configuration is always only a warning,
-            because a program can have tools of its own. None for no such warning.
+        strict: whether warnings are problems.
 
     Raises:
         NotFoundError: the folder does not exist.
         UnavailableError: a folder cannot be listed, or PyYAML is not installed.
     """
     checked = list(_with_shared_ids([_read_file(path) for path in find_agents(folder)]))
-    if strict:
-        checked = [_without_warnings(one) for one in checked]
-    return checked if tools is None else [_with_unknown_tools(one, tools) for one in checked]
-
-
-def _with_unknown_tools(checked: CheckedAgent, tools: Collection[str]) -> CheckedAgent:
-    """The same result, with a warning for each tool that is not among the known ones."""
-    if checked.config is None or checked.document is None:
-        return checked
-    found = [
-        checked.document.problem(("tools", position), unknown_tool(name, tools))
-        for position, name in enumerate(checked.config.tools)
-        if name not in tools
-    ]
-    return replace(checked, warnings=tuple(sorted([*checked.warnings, *found])))
+    return [_without_warnings(one) for one in checked] if strict else checked
 
 
 def _without_warnings(checked: CheckedAgent) -> CheckedAgent:

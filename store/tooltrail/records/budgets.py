@@ -51,11 +51,7 @@ class Bounds(Record):
     model_config = ConfigDict(strict=True)
 
     def overridden(self, values: Mapping[str, int], place: str = "") -> Self:
-        """A copy of the bounds with other numbers, each clamped to what its field allows.
-
-        Args:
-            values: the numbers by name.
-            place: beginning of the path of each number in its document, for messages.
+        """A copy of the bounds with other numbers, each clamped; `place` begins their paths.
 
         Raises:
             InvalidRecordError: a name is unknown, a value is not an integer, or the numbers cannot

@@ -35,6 +35,7 @@ _TYPE_WORDS: dict[type, str] = {
     list: "a list",
     dict: "a mapping of keys",
 }
+_IGNORED = str.maketrans("", "", "_-")
 _QUOTED = re.compile(r"'([^']*)'")
 
 
@@ -78,10 +79,6 @@ def proposal(given: str, known: Iterable[str]) -> str:
     import difflib  # noqa: PLC0415  only for mistyped names
 
     # Case, underscores and hyphens do not distinguish keys here.
-    folded = {_folded(name): name for name in known}
-    close = difflib.get_close_matches(_folded(given), folded, n=1)
+    folded = {name.translate(_IGNORED).lower(): name for name in known}
+    close = difflib.get_close_matches(given.translate(_IGNORED).lower(), folded, n=1)
     return f", did you mean `{folded[close[0]]}`?" if close else ""
-
-
-def _folded(key: str) -> str:
-    return key.replace("_", "").replace("-", "").lower()

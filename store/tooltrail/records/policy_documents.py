@@ -1,8 +1,7 @@
 """Reads policies: from TOML files written by people, and from the canonical JSON in a store."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -17,15 +16,6 @@ from tooltrail.records.policy import FamilyRegistry, Policy, ToolPolicy
 
 _COMPLAINT_CHARS = 300
 """Longest complaint in characters; it may repeat a key of any length from the document."""
-
-
-_MODELS: Mapping[object, type[BaseModel]] = {
-    None: Policy,
-    "families": Budget,
-    "error": ErrorBudget,
-    "tools": ToolPolicy,
-}
-"""Models of a policy and of its sections, by the first key; see `first_complaint`."""
 
 
 class ForeignBudget(Budget):
@@ -112,7 +102,11 @@ def _described(
         place = []
         return Policy.model_validate({**document, "families": budgets})
     except ValidationError as error:
-        complaint = first_complaint(error, place, _MODELS)
+        complaint = first_complaint(
+            error,
+            *place,
+            models={"": Policy, "families": Budget, "error": ErrorBudget, "tools": ToolPolicy},
+        )
         raise InvalidRecordError(f"not a policy: {complaint}") from error
 
 
@@ -123,22 +117,16 @@ def _table(value: object, place: str) -> Mapping[str, Any]:
 
 
 def first_complaint(
-    error: ValidationError,
-    place: Sequence[str] = (),
-    models: Mapping[object, type[BaseModel]] = MappingProxyType({}),
+    error: ValidationError, *place: str, models: Mapping[str, type[BaseModel]] = {}
 ) -> str:
-    """The first problem and its location, on one line without the value.
+    """The first problem and its location below `place`, on one line without the value.
 
-    Args:
-        error: errors of a document.
-        place: location of the document in another one.
-        models: models of its sections by their first key, and of the document itself at None.
+    For an unknown key, the closest key of its section is proposed, if the model is known.
     """
     first = error.errors(include_url=False)[0]
-    path = (*place, *(part for part in first["loc"] if part != "[key]"))
+    path = [*place, *(str(part) for part in first["loc"] if part != "[key]")]
     sentence = sentence_of(first)
     if first["type"] == "extra_forbidden":
-        model = models.get(path[0] if path[1:] else None, BaseModel)
-        sentence = f"unknown key `{path[-1]}`{proposal(str(path[-1]), model.model_fields)}"
-    spelled = ".".join(map(str, path))
-    return one_line(f"{spelled}: {sentence}" if spelled else sentence, _COMPLAINT_CHARS)
+        model = models.get(path[0] if path[1:] else "", BaseModel)
+        sentence = f"unknown key `{path[-1]}`{proposal(path[-1], model.model_fields)}"
+    return one_line(": ".join(filter(None, (".".join(path), sentence))), _COMPLAINT_CHARS)

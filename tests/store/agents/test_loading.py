@@ -490,19 +490,6 @@ def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
     ]
 
 
-def test_an_unknown_tool_is_only_a_warning(tmp_path: Path) -> None:
-    file = tmp_path / "agent.yml"
-    file.write_text(MINIMAL + 'tools: ["fs:read", "fs:raed", "nope"]\n')
-    [checked] = check_agents(tmp_path, strict=True, tools={"fs:read", "fs:list"})
-    assert (checked.config is None, checked.problems) == (False, ())
-    assert list(map(str, checked.warnings)) == [
-        f"{file}:4: tools[1]: no built-in tool has the name `fs:raed`, did you mean `fs:read`?",
-        f"{file}:4: tools[2]: no built-in tool has the name `nope`",
-    ]
-    [checked] = check_agents(tmp_path)
-    assert checked.warnings == ()
-
-
 def test_without_pyyaml_the_error_names_the_extra() -> None:
     code = (
         "import sys; sys.modules['yaml'] = None\n"

@@ -11,7 +11,6 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._formats import FORMATS, pattern_problem
@@ -46,10 +45,7 @@ IN_PLACE = ("allOf", "anyOf", "oneOf")
 """Keywords with a list of schemas for the same value."""
 
 _KNOWN = ANNOTATIONS | ASSERTIONS | ONE_BELOW | NAMED_BELOW | {*IN_PLACE, "$ref"}
-_UPPER = {"minLength": "maxLength", "minItems": "maxItems", "minimum": "maximum"}
-"""The upper bound that belongs to each lower bound."""
-
-_TYPES = "array, boolean, integer, null, number, object or string"
+_BOUNDS = (("minLength", "maxLength"), ("minItems", "maxItems"), ("minimum", "maximum"))
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 MAX_DEPTH = 60
@@ -102,8 +98,10 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
         return [SchemaFault("", f"the schema is nested deeper than {MAX_DEPTH} levels")]
     checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
     malformed = [
-        SchemaFault(below("", *error.absolute_path), _malformation(error))
+        # The first of the alternatives for `type` names all types.
+        SchemaFault(below("", *error.absolute_path), f"not valid: {first.message}")
         for error in checker.iter_errors(document)
+        for first in (error.context or [error])[:1]
     ]
     if malformed:
         return malformed
@@ -119,11 +117,19 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
 
 
 def contradictions_of(document: JsonValue) -> Iterator[SchemaFault]:
-    """The parts of a schema without faults that no value can satisfy, if that is obvious."""
+    """The parts of a schema without faults that obviously no value can satisfy."""
     for pointer, schema in iter_schemas(document):
-        for keyword in schema if isinstance(schema, dict) else ():
-            if problem := _contradiction(keyword, cast("Schema", schema)):
-                yield SchemaFault(below(pointer, keyword), problem)
+        members: Any = schema if isinstance(schema, dict) else {}
+        if members.get("enum") == []:
+            yield SchemaFault(below(pointer, "enum"), "an empty list allows no value")
+        for lower, upper in _BOUNDS:
+            if lower in members and members[lower] > members.get(upper, members[lower]):
+                yield SchemaFault(below(pointer, lower), f"must be at most `{upper}`")
+        if members.get("additionalProperties") is False:
+            for name in members.get("required", ()):
+                if name not in members.get("properties", {}):
+                    message = f"the field {name!r} is not in `properties`, and no other is allowed"
+                    yield SchemaFault(below(pointer, "required"), message)
 
 
 def iter_schemas(document: JsonValue, pointer: str = "") -> Iterator[tuple[str, JsonValue]]:
@@ -161,28 +167,6 @@ def target_of(reference: str) -> str | None:
     if reference == "#":
         return ""
     return unquote(reference[1:]) if reference.startswith("#/") else None
-
-
-def _malformation(error: ValidationError) -> str:
-    # In the schema of schemas, only `type` has `anyOf`.
-    if error.validator == "anyOf":
-        return f"must be {_TYPES}, or a list of these"
-    return f"not valid: {error.message}"
-
-
-def _contradiction(keyword: str, schema: Schema) -> str:
-    """The reason why no value can satisfy a keyword; empty if it is not obvious."""
-    value: Any = schema[keyword]
-    if keyword == "enum" and not value:
-        return "an empty list allows no value"
-    if keyword in _UPPER and value > schema.get(_UPPER[keyword], value):
-        return f"must be at most `{_UPPER[keyword]}`"
-    if keyword == "required" and schema.get("additionalProperties") is False:
-        known = cast("Schema", schema.get("properties", {}))
-        for name in value:
-            if name not in known:
-                return f"the field {name!r} is not in `properties`, and no other field is allowed"
-    return ""
 
 
 def _problem(keyword: str, schema: Schema, schemas: Mapping[str, JsonValue]) -> str:

@@ -81,8 +81,7 @@ class GenericOutput(FamilyOutput):
         """The result of a tool that returned text, bytes or a JSON value.
 
         Raises:
-            InvalidRecordError: a part of `content` is neither text nor bytes, or `structured` is
-                not made of JSON types.
+            InvalidRecordError: `content` or `structured` is of another type.
         """
         for part in content:
             check_type("content (with JSON as structured=)", part, str, bytes)

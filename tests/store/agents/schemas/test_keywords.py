@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tooltrail.agents import OutputSchema, UnsupportedSchemaError
-from tooltrail.agents.schemas import SchemaFault, contradictions_of
+from tooltrail.agents.schemas import SchemaFault
+from tooltrail.agents.schemas._keywords import contradictions_of
 
 
 def faults(document: Any) -> list[tuple[str, str]]:
@@ -77,7 +78,7 @@ def test_what_cannot_be_enforced_is_refused(document: dict[str, Any], pointer: s
         (
             {"properties": {"a": {}}, "required": ["a", "b"], "additionalProperties": False},
             "/required",
-            "the field 'b' is not in `properties`, and no other field is allowed",
+            "the field 'b' is not in `properties`, and no other is allowed",
         ),
         ({"items": {"enum": []}}, "/items/enum", "an empty list allows no value"),
         ({"minLength": 5, "maxLength": 2}, "/minLength", "must be at most `maxLength`"),
@@ -100,8 +101,8 @@ def test_bounds_may_be_equal_and_an_open_object_may_require_other_fields() -> No
 
 @pytest.mark.parametrize("wrong", ["strin", ["string", "strin"], 5])
 def test_an_unknown_type_is_answered_with_the_known_types(wrong: object) -> None:
-    message = "must be array, boolean, integer, null, number, object or string, or a list of these"
-    assert faults({"type": wrong}) == [("/type", message)]
+    types = "['array', 'boolean', 'integer', 'null', 'number', 'object', 'string']"
+    assert faults({"type": wrong}) == [("/type", f"not valid: {wrong!r} is not one of {types}")]
 
 
 @pytest.mark.parametrize(
