@@ -84,7 +84,7 @@ class GenericOutput(FamilyOutput):
             InvalidRecordError: `content` or `structured` is of another type.
         """
         for part in content:
-            check_type("content (with JSON as structured=)", part, str, bytes)
+            check_type("content (pass JSON as structured=)", part, str, bytes)
         # Strict UTF-8 cannot hold a lone surrogate; surrogatepass keeps it for the preview.
         parts = [
             ("application/octet-stream", part)
