@@ -222,7 +222,7 @@ def test_a_policy_that_today_s_bounds_refuse_is_not_readable() -> None:
     today = reworded("command", "exit status 0\n", budget=NarrowerBudget())
     found = record(made()).rerender(today)
     assert found.state == "incomparable"
-    assert found.reason == ("the policy is not readable: max_items: must be at most 16")
+    assert found.reason == "the policy is not readable: max_items: must be at most 16"
 
 
 @pytest.mark.parametrize(
