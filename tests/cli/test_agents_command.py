@@ -94,6 +94,20 @@ def test_problems_are_told_with_file_and_line_and_the_exit_says_so(
     assert cli.run("agents", "check", str(tmp_path / "missing")).code == 2
 
 
+@pytest.mark.parametrize("options", [(), ("--strict",)])
+def test_a_tool_that_is_not_built_in_is_only_warned_of(
+    cli: Cli, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    file = tmp_path / "agent.yml"
+    file.write_text(HEAD + "tools: [fs:raed, artifact:grep, shell:run, nope]\n")
+    ended = cli.ok("agents", "check", str(tmp_path), *options)
+    begin, said = f"warning: {file}:4: ", "no built-in tool has the name"
+    assert ended.message.splitlines() == [
+        f"{begin}tools[0]: {said} `fs:raed`, did you mean `fs:read`?",
+        f"{begin}tools[3]: {said} `nope`",
+    ]
+
+
 def test_the_agents_of_a_project_are_checked_and_unknown_sections_are_warned_of(
     cli: Cli, tmp_path: Path
 ) -> None:

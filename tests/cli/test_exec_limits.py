@@ -42,6 +42,16 @@ def test_a_limit_of_the_policy_for_one_tool_keeps_the_beginning_of_its_streams(c
     assert stream(cli) == {"size": PRINTED, "produced_size": PRINTED}
 
 
+def test_a_lost_order_of_the_streams_is_named_in_words(cli: Cli) -> None:
+    file = cli.folder / "policy.toml"
+    file.write_text("stream_bytes = 0\n")
+    ended = cli.exec("--policy", str(file), "--", "echo", "hello")
+    reason = "6 bytes not kept: longer than the limit of 0 bytes for one stream"
+    assert ended.message == (
+        f"tooltrail: stdout: {reason}\ntooltrail: the order of stdout and stderr: {reason}\n"
+    )
+
+
 def test_bytes_that_must_stay_free_are_not_taken(cli: Cli) -> None:
     ended = cli.exec("--free-bytes", str(1 << 60), "--", *NOISE)
     assert (ended.code, len(ended.stdout)) == (0, PRINTED)

@@ -29,7 +29,9 @@ from tooltrail.records.budgets import (
 def test_a_receipt_that_could_not_hold_its_previews_is_refused(
     kind: type[Budget], preview: int, receipt: int
 ) -> None:
-    with pytest.raises(ValidationError, match=r"preview_chars \+ \d+, or a second cut would"):
+    with pytest.raises(
+        ValidationError, match=r"preview_chars \+ \d+, so that the receipt has room"
+    ):
         kind(preview_chars=preview, receipt_chars=receipt)
     assert kind(preview_chars=preview, receipt_chars=receipt + 1).receipt_chars == receipt + 1
 
@@ -73,7 +75,7 @@ def test_an_override_that_needs_a_longer_receipt_gets_it() -> None:
 @each_case(
     ("name", "value", "sentence"),
     [
-        ("chars", 5, "a budget has no 'chars'; it has preview_chars, receipt_chars, max_items"),
+        ("preview_char", 5, "unknown key `preview_char`, did you mean `preview_chars`"),
         ("preview_chars", "5", "preview_chars must be an integer, not str"),
         ("preview_chars", True, "preview_chars must be an integer, not bool"),
         ("preview_chars", 5.0, "preview_chars must be an integer, not float"),

@@ -1,5 +1,7 @@
 """A stream record identifies the whole stream and quotes its ends truly."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
     FamilyOutput,
+    InvalidRecordError,
     StreamRecord,
     canonical_json,
     count_lines,
@@ -136,3 +139,9 @@ def test_no_stream_is_missed_inside_a_mapping() -> None:
         result=Attached(files={"x": one, "y": two}, note=three),
     )
     assert output.streams == (one, two, three)
+
+
+@pytest.mark.parametrize(("data", "type_name"), [("text", "str"), (None, "NoneType")])
+def test_a_stream_is_made_of_bytes_only(data: Any, type_name: str) -> None:
+    with pytest.raises(InvalidRecordError, match=f"data must be of type bytes .*not {type_name}$"):
+        StreamRecord.from_bytes("stdout", data)

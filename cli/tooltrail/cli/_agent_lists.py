@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from tooltrail.agents import (
     load_agent,
     stored_agent,
 )
+from tooltrail.agents.config_problems import quoted
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import (
     Members,
@@ -35,7 +37,9 @@ from tooltrail.cli._output import (
 from tooltrail.cli._tables import Columns, print_table
 from tooltrail.cli._times import shown
 from tooltrail.records import InvalidRecordError, NotFoundError
+from tooltrail.records.complaints import proposal
 from tooltrail.store import AgentVersionView, Store, iter_accepted_values
+from tooltrail.workspace.making import BUILT_IN
 
 
 def load_config(path: Path) -> AgentConfig:
@@ -53,7 +57,25 @@ def check_paths(paths: Sequence[Path], *, strict: bool) -> list[CheckedAgent]:
     checked = [one for path in paths for one in check_agents(path, strict=strict)]
     if not checked:
         raise NotFoundError(f"no *.yml or *.yaml file in {', '.join(map(str, paths))}")
-    return checked
+    return [_with_unknown_tools(one) for one in checked]
+
+
+def _with_unknown_tools(checked: CheckedAgent) -> CheckedAgent:
+    """The same result, with a warning for each tool that is not built in.
+
+    It is never a problem, because a program can offer tools of its own.
+    """
+    if checked.config is None or checked.document is None:
+        return checked
+    found = [
+        checked.document.problem(
+            ("tools", position),
+            f"no built-in tool has the name {quoted(name)}{proposal(name, BUILT_IN)}",
+        )
+        for position, name in enumerate(checked.config.tools)
+        if name not in BUILT_IN
+    ]
+    return replace(checked, warnings=tuple(sorted([*checked.warnings, *found])))
 
 
 class Comparison(NamedTuple):

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from tooltrail.artifacts import Capture
     from tooltrail.redaction import StreamRedactor
 
+_ORDER = "order"
+"""Role of the stream with the order in which the chunks of the others arrived."""
+
 _TICK_MS = 100
 """Consecutive chunks of one stream within this time are one line of the stream `order`."""
 
@@ -198,7 +201,7 @@ class Recording:
         for stream in streams:
             if stream.loss_reason is not None:
                 lost = stream.produced_size - stream.size
-                say(f"tooltrail: {stream.role}: {lost:,} bytes not kept: {stream.loss_reason}")
+                _say_lost(stream.role, lost, stream.loss_reason)
 
     def fail(self, kind: str, message: str) -> None:
         """Record that the command could not be started; print a message if that fails."""
@@ -265,10 +268,7 @@ class Recording:
             kept = capture.close()
             size = 0 if kept.staged is None else kept.counted.size
             if size < len(content):
-                say(
-                    f"tooltrail: {role}: {len(content) - size:,} bytes not kept:"
-                    f" {kept.counted.loss_reason}"
-                )
+                _say_lost(role, len(content) - size, kept.counted.loss_reason)
 
     def _append(self, entries: Sequence[Entry]) -> Position:
         if self._request.acknowledge == "process":
@@ -288,6 +288,11 @@ class Recording:
     def __exit__(self, *_: object) -> None:
         self._log.close()
         self._owner.release()
+
+
+def _say_lost(role: str, size: int, reason: str | None) -> None:
+    lost = "the order of stdout and stderr" if role == _ORDER else role
+    say(f"tooltrail: {lost}: {size:,} bytes not kept: {reason}")
 
 
 def session_of(named: str | None) -> tuple[UUID, str | None]:
@@ -326,7 +331,7 @@ class StreamCapture:
         self._streams = {name: capture(role) for name, role in self._roles.items()}
         self._rules = rules
         self._redactors: dict[StreamName, StreamRedactor] = {}
-        self._order = capture("order")
+        self._order = capture(_ORDER)
         self._began = time.monotonic()
         self._last: tuple[StreamName, int, int] | None = None
         self._received = 0

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from tooltrail.agents._calls import Batch, Toolbox, to_end
-from tooltrail.agents._questions import Questions, Spent
+from tooltrail.agents._questions import Questions, Spent, refusal_in
 from tooltrail.agents.configuration import Limits
 from tooltrail.agents.models import ModelError
 from tooltrail.agents.runs import Observer
@@ -99,7 +99,7 @@ class LegRunner:
             return self._ended_by("tokens", f"no end within {limits.max_tokens:,} tokens")
         return None
 
-    def _ended_by(self, limit: LimitName, reason: str) -> Ending:
+    def _ended_by(self, limit: LimitName | None, reason: str) -> Ending:
         if self.judge is None:
             return Ending("limit_reached", reason, limit)
         if self.judge.attempt_count:
@@ -115,6 +115,8 @@ class LegRunner:
             return await self._run_calls(answer)
         message = answer.response.messages[0]
         self._messages.append(message)
+        if (refusal := refusal_in(message)) and (self.judge is not None or not message.is_complete):
+            return self._ended_by(None, refusal)
         if self.judge is not None:
             return await self._remind()
         if not message.is_complete:

@@ -12,7 +12,7 @@ from tooltrail.agents.models import ChatModel, ModelError
 from tooltrail.agents.runs import AnswerCame, ChunkCame, Observer, QuestionFailed
 from tooltrail.journal.answers import RecordedAnswer, record_stream
 from tooltrail.journal.session import Session
-from tooltrail.records import Conversation, Message, ToolDefinition
+from tooltrail.records import Conversation, Message, TextBlock, ToolDefinition
 from tooltrail.wire import ExportPolicy, JsonObject, TokenCounts, ToolChoice, wire_format
 
 _FIRST_PAUSE_MS = 500
@@ -21,6 +21,15 @@ _BAD_REQUEST = 400
 
 _NO_ENDS = frozenset({None, "in_progress", "queued"})
 """Finish reasons of an answer that did not end. Responses names its states until the end."""
+
+_REFUSALS = frozenset(
+    {
+        *("refusal", "content_filter"),  # Anthropic, OpenAI
+        *("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"),  # Gemini
+        *("IMAGE_SAFETY", "JAILBREAK", "MODEL_ARMOR"),
+    }
+)
+"""Finish reasons of a refused answer, and reasons why a prompt was blocked."""
 
 
 @dataclass(slots=True)
@@ -168,6 +177,15 @@ async def _with_first(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterat
         yield piece
 
 
+def refusal_in(message: Message) -> str:
+    """A sentence about the refusal, if the model or its provider refused; else empty."""
+    reason = None if message.origin is None else message.origin.finish_reason
+    if reason in _REFUSALS:
+        return f"the model refused to answer: {reason}"
+    is_refusal = any(isinstance(one, TextBlock) and one.is_refusal for one in message.blocks)
+    return "the model refused to answer" if is_refusal else ""
+
+
 def _refuse_broken(answer: RecordedAnswer) -> None:
     """Refuse an answer that is an error, or that ended without a finish reason.
 
@@ -175,9 +193,10 @@ def _refuse_broken(answer: RecordedAnswer) -> None:
         ModelError: the answer is refused.
     """
     response = answer.response
-    if response.failure is not None:
-        said = response.failure.message or "no message"
-        raise ModelError(f"the model's server gave an error: {said}", is_transient=True)
+    if (failure := response.failure) is not None:
+        said = ": ".join(filter(None, (failure.kind, failure.message))) or "no message"
+        is_transient = failure.kind not in _REFUSALS
+        raise ModelError(f"the model's server gave an error: {said}", is_transient=is_transient)
     if not response.messages:
         raise ModelError("the answer has no message", is_transient=True)
     message = response.messages[0]

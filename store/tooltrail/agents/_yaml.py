@@ -253,6 +253,8 @@ def _worded(error: MarkedYAMLError, text: str, file: str) -> AgentConfigError:
     message = f"not YAML: {error.problem}{began}"
     if text[mark.index : mark.index + 1] == "\t":
         message = "a tab in the indentation: indent with spaces"
+    elif error.problem == "but found another document":
+        message = "the file has more than one document; keep only one"
     return AgentConfigError([ConfigProblem(file, mark.line + 1, mark.column + 1, "", message)])
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from tooltrail.agents._config_wording import complaints, unknown_key
+from tooltrail.agents._config_wording import complaints, read_pointer, unknown_key
 from tooltrail.agents._yaml import MAX_SIZE, Document, decode, read_document
 from tooltrail.agents.config_problems import (
     AgentConfigError,
@@ -23,6 +23,7 @@ from tooltrail.agents.config_problems import (
     quoted,
 )
 from tooltrail.agents.configuration import AgentConfig
+from tooltrail.agents.schemas._keywords import contradictions_of
 from tooltrail.records import NotFoundError, UnavailableError
 
 _SUFFIXES = (".yml", ".yaml")
@@ -181,6 +182,11 @@ def _read_text(text: str, path: Path) -> CheckedAgent:
         known = {problem.path for problem in problems}
         found = {document.problem(about, message) for about, message in complaints(error)}
         problems |= {problem for problem in found if problem.path not in known}
+    else:
+        schema = {} if config.output is None else config.output.json_schema
+        for fault in contradictions_of(schema):
+            place = ("output", "schema", *read_pointer(fault.pointer))
+            problems.add(document.problem(place, fault.message))
     return CheckedAgent(
         path, None if problems else config, tuple(sorted(problems)), ignored, document
     )

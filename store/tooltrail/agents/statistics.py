@@ -14,6 +14,7 @@ from uuid import UUID
 
 from tooltrail.records import Digest
 from tooltrail.records.agent_runs import SUCCESSES
+from tooltrail.records.families.structured_output import MAX_VIOLATIONS
 from tooltrail.store.read.agent_runs import LegView, iter_legs
 from tooltrail.store.read.reader import Reader
 
@@ -192,7 +193,8 @@ def _count_work(counted: AgentStatistics, leg: LegView) -> None:
     for attempt in attempts:
         for error in attempt.errors:
             counted.errors[_INDEX.sub("[]", error.path)] += 1
-        if unlisted := attempt.error_count - len(attempt.errors):
+        # An entry beyond the largest number is not an error; it stands for all others.
+        if unlisted := min(attempt.error_count, MAX_VIOLATIONS) - len(attempt.errors):
             counted.errors[UNLISTED] += unlisted
     ended = leg.ended
     if ended is None:

@@ -9,8 +9,10 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from tooltrail.records._error_text import one_line
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import REACH
+from tooltrail.records.complaints import proposal
 from tooltrail.records.errors import InvalidRecordError
 
 MAX_PREVIEW_CHARS = 256_000
@@ -48,14 +50,14 @@ class Bounds(Record):
 
     model_config = ConfigDict(strict=True)
 
-    def overridden(self, values: Mapping[str, int]) -> Self:
-        """A copy of the bounds with other numbers, each clamped to what its field allows.
+    def overridden(self, values: Mapping[str, int], place: str = "") -> Self:
+        """A copy of the bounds with other numbers, each clamped; `place` begins their paths.
 
         Raises:
             InvalidRecordError: a name is unknown, a value is not an integer, or the numbers cannot
                 agree.
         """
-        clamped = {name: self._clamp(name, value) for name, value in values.items()}
+        clamped = {name: self._clamp(name, value, place) for name, value in values.items()}
         try:
             return type(self).model_validate(self._agreeing({**self.model_dump(), **clamped}))
         except ValidationError as error:
@@ -65,11 +67,12 @@ class Bounds(Record):
         """The numbers, adjusted where one depends on another."""
         return numbers
 
-    def _clamp(self, name: str, value: Any) -> int:
-        field = type(self).model_fields.get(name)
+    def _clamp(self, name: str, value: Any, place: str) -> int:
+        fields = type(self).model_fields
+        field = fields.get(name)
         if field is None:
-            known = ", ".join(type(self).model_fields)
-            raise InvalidRecordError(f"a budget has no {name!r}; it has {known}")
+            message = f"{place}{name}: unknown key `{name}`{proposal(name, fields)}"
+            raise InvalidRecordError(one_line(message))
         if not isinstance(value, int) or isinstance(value, bool):
             raise InvalidRecordError(f"{name} must be an integer, not {type(value).__name__}")
         number: int = value
@@ -110,7 +113,7 @@ class Budget(Bounds):
         if self.spare_chars < self.preview_chars:
             raise ValueError(
                 f"receipt_chars must be at least preview_chars + {self.frame_chars}, "
-                f"or a second cut would swallow the preview"
+                f"so that the receipt has room for the preview"
             )
         return self
 

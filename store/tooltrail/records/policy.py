@@ -22,6 +22,7 @@ from tooltrail.records.budgets import (
     ErrorBudget,
     ReceiptChars,
 )
+from tooltrail.records.complaints import proposal
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.envelope import CompleteOutput
 from tooltrail.records.errors import InvalidRecordError, NotFoundError
@@ -91,7 +92,7 @@ class FamilyRegistry:
         """
         family = self.find(name)
         if family is None:
-            raise NotFoundError(f"no family is named {name!r}")
+            raise NotFoundError(f"no family is named {name!r}{proposal(name, self._by_name)}")
         return family
 
 
@@ -147,8 +148,8 @@ class Policy(Record):
         Raises:
             InvalidRecordError: the tool's numbers for errors are invalid.
         """
-        numbers = self._overrides(tool_name).error
-        return self.error.overridden(numbers) if numbers else self.error
+        numbers, place = self._overrides(tool_name).error, f"tools.{tool_name}.error."
+        return self.error.overridden(numbers, place) if numbers else self.error
 
     def budget_of(self, family: Family, tool_name: str) -> Budget:
         """The budget for a tool that is served by a family.
@@ -157,8 +158,8 @@ class Policy(Record):
             InvalidRecordError: the tool's numbers do not fit the family.
         """
         budget = self.families.get(family.name, family.budget)
-        numbers = self._overrides(tool_name).budget
-        return budget.overridden(numbers) if numbers else budget
+        numbers, place = self._overrides(tool_name).budget, f"tools.{tool_name}.budget."
+        return budget.overridden(numbers, place) if numbers else budget
 
     def family_of(self, tool_name: str, families: FamilyRegistry) -> Family:
         """The family that serves a tool: the policy's choice, else the registry's.

@@ -4,11 +4,12 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tooltrail.records import canonical_json
 from tooltrail.records._error_text import one_line
-from tooltrail.records.budgets import Budget
+from tooltrail.records.budgets import Budget, ErrorBudget
+from tooltrail.records.complaints import proposal, sentence_of
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.policy import FamilyRegistry, Policy, ToolPolicy
@@ -90,18 +91,23 @@ def policy_from_toml(text: str, families: FamilyRegistry) -> Policy:
 def _described(
     document: Mapping[str, Any], defaults: Mapping[str, Budget], families: FamilyRegistry
 ) -> Policy:
-    budgets, place = dict(defaults), ""
+    budgets, place = dict(defaults), list[str]()
     try:
         for name, numbers in _table(document.get("families", {}), "families").items():
-            place = f"families.{name}."
+            place = ["families", name]
             family = families.find(name)
             default = family.budget if family else ForeignBudget()
             known = {**default.model_dump(), **_table(numbers, f"families.{name}")}
             budgets[name] = type(default).model_validate(known)
-        place = ""
+        place = []
         return Policy.model_validate({**document, "families": budgets})
     except ValidationError as error:
-        raise InvalidRecordError(f"not a policy: {place}{first_complaint(error)}") from error
+        complaint = first_complaint(
+            error,
+            *place,
+            models={"": Policy, "families": Budget, "error": ErrorBudget, "tools": ToolPolicy},
+        )
+        raise InvalidRecordError(f"not a policy: {complaint}") from error
 
 
 def _table(value: object, place: str) -> Mapping[str, Any]:
@@ -110,8 +116,17 @@ def _table(value: object, place: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value)
 
 
-def first_complaint(error: ValidationError) -> str:
-    """The first problem and its location, on one line without the value."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"] if part != "[key]")
-    return one_line(f"{place}: {first['msg']}" if place else first["msg"], _COMPLAINT_CHARS)
+def first_complaint(
+    error: ValidationError, *place: str, models: Mapping[str, type[BaseModel]] = {}
+) -> str:
+    """The first problem and its location below `place`, on one line without the value.
+
+    For an unknown key, the closest key of its section is proposed, if the model is known.
+    """
+    first = error.errors(include_url=False)[0]
+    path = [*place, *(str(part) for part in first["loc"] if part != "[key]")]
+    sentence = sentence_of(first)
+    if first["type"] == "extra_forbidden":
+        model = models.get(path[0] if path[1:] else "", BaseModel)
+        sentence = f"unknown key `{path[-1]}`{proposal(path[-1], model.model_fields)}"
+    return one_line(": ".join(filter(None, (".".join(path), sentence))), _COMPLAINT_CHARS)

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from tooltrail.records._model import DigestField, Record
 from tooltrail.records.counted_streams import MOST_ROLE_CHARS, count_lines
 from tooltrail.records.digests import digest_of
+from tooltrail.records.errors import check_type
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -71,7 +72,12 @@ class StreamRecord(Record):
 
     @classmethod
     def from_bytes(cls, role: str, data: bytes) -> Self:
-        """The record of a stream that is completely in memory."""
+        """The record of a stream that is completely in memory.
+
+        Raises:
+            InvalidRecordError: `data` is not made of bytes.
+        """
+        check_type("data", data, bytes, bytearray)
         line_count = count_lines(data)
         return cls(
             role=role,

@@ -1,17 +1,28 @@
 """The public function of this package: the tools of a folder, by name."""
 
+import inspect
 import os
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from tooltrail.agents.session_artifacts import SessionArtifacts, artifact_tools
+from tooltrail.agents.session_artifacts import NAMES, SessionArtifacts, artifact_tools
 from tooltrail.agents.tools import AgentTool, Handler
-from tooltrail.records import InvalidRecordError, NotFoundError, ToolDefinition
-from tooltrail.workspace._folder import WorkspaceFolder
+from tooltrail.records import (
+    InvalidRecordError,
+    NotFoundError,
+    ToolDefinition,
+    ToolError,
+    error_of_exception,
+)
+from tooltrail.workspace._folder import NotAFileError, WorkspaceFolder
 from tooltrail.workspace.commands import RUN, run_command
 from tooltrail.workspace.reading import LIST, READ, list_folder, read_file
 from tooltrail.workspace.searching import SEARCH, search_files
 from tooltrail.workspace.writing import EDIT, WRITE, Editor
+
+BUILT_IN = NAMES | {tool.name for tool in (READ, LIST, SEARCH, WRITE, EDIT, RUN)}
+"""The names of all tools that come with Tooltrail."""
 
 
 def workspace_tools(
@@ -60,4 +71,39 @@ def workspace_tools(
 
 def _tool(definition: ToolDefinition, handler: Handler, family: str) -> AgentTool:
     has_side_effects = family in {"file_mutation", "command"}
-    return AgentTool(definition, handler, has_side_effects=has_side_effects, family=family)
+    answering = _answering(handler)
+    return AgentTool(definition, answering, has_side_effects=has_side_effects, family=family)
+
+
+_BY_CALL = (
+    *(FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError, NotAFileError),
+    ValueError,
+)
+"""Errors that a call causes by its arguments."""
+
+
+def _answering(handler: Handler) -> Handler:
+    """The handler, which returns an error of the call's own cause instead of raising it."""
+    if inspect.iscoroutinefunction(handler):
+
+        async def answer_later(arguments: dict[str, Any]) -> object:
+            try:
+                return await handler(arguments)
+            except _BY_CALL as error:
+                return _untraced(error)
+
+        return answer_later
+
+    def answer(arguments: dict[str, Any]) -> object:
+        try:
+            return handler(arguments)
+        except _BY_CALL as error:
+            return _untraced(error)
+
+    return answer
+
+
+def _untraced(error: Exception) -> ToolError:
+    """The error of a call without the traceback, which is of no use to the model."""
+    error.__cause__ = None
+    return error_of_exception(error.with_traceback(None))

@@ -1,6 +1,7 @@
 """The generic family: content items and a structured value, within one budget."""
 
 import json
+from typing import Any
 
 import pytest
 from pydantic import JsonValue, ValidationError
@@ -27,6 +28,7 @@ from tooltrail.records import (
     CompleteOutput,
     ContentItem,
     GenericOutput,
+    InvalidRecordError,
     Policy,
     Projection,
     Receipt,
@@ -424,3 +426,11 @@ def test_every_index_points_at_the_artifact_of_its_own_item() -> None:
     assert [paths[index] for index in indices] == [artifact_path(s) for s in output.streams]
     assert sorted(indices) == [0, 1, 2, 3]
     assert len(publisher.published) == 4
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, 5, None])
+def test_content_is_text_or_bytes_and_json_is_structured(value: Any) -> None:
+    with pytest.raises(
+        InvalidRecordError, match=r"JSON as structured=. must be of type str or bytes, "
+    ):
+        GenericOutput.of(value)

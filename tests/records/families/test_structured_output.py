@@ -82,6 +82,8 @@ def test_the_canonical_result_of_an_invalid_value_lists_and_counts_the_errors() 
         (submitted({}), "result accepted"),
         (submitted({}, PRICE), "result rejected with 1 error"),
         (submitted({}, PRICE, NAMELESS), "result rejected with 2 errors"),
+        (submitted({}, *wrong(1_000)), "result rejected with 1,000 errors"),
+        (submitted({}, *wrong(1_001)), "result rejected with more than 1,000 errors"),
     ],
 )
 def test_the_summary_is_the_verdict(output: StructuredOutput, summary: str) -> None:

@@ -174,10 +174,7 @@ TRAPS = {
     ),
     "description: &d x\nversion: *e": "5: not YAML: found undefined alias 'e'",
     "tools: &t [a, *t]": "4: nested deeper than 100 levels",
-    "---\nschema: kb.agent/1": (
-        "4: not YAML: but found another document, expected a single document in the stream that "
-        "begins in line 1"
-    ),
+    "---\nschema: kb.agent/1": "4: the file has more than one document; keep only one",
     "limits:\n\tmaxSteps: 5": "5: a tab in the indentation: indent with spaces",
     "description:\tx": "4: a tab in the indentation: indent with spaces",
     "tools: [a\nmodel: m": (
@@ -344,6 +341,7 @@ def test_a_misspelled_keyword_is_told_by_the_line_that_it_stands_in() -> None:
         ("{type: object}", "the result must have fields: `properties` must name them"),
         ("{type: array, properties: {}}", 'the result must be an object: `type` must be "object"'),
         ("{type: objekt, properties: {}}", None),
+        ("{type: object, properties: {a: {enum: []}}}", None),
     ],
 )
 def test_a_schema_that_no_result_can_have_is_refused_at_load_by_its_line(

@@ -324,6 +324,69 @@ def test_a_server_that_refuses_for_good_ends_the_leg(store: Store, tmp_path: Pat
     check(store, ran)
 
 
+def answer_of(document: object) -> Refusal:
+    return Refusal(200, json.dumps(document).encode())
+
+
+def gemini_answer(finish_reason: str, *parts: object) -> Refusal:
+    content = {"role": "model", "parts": parts}
+    return answer_of({"candidates": [{"content": content, "finishReason": finish_reason}]})
+
+
+def anthropic_refusal() -> Refusal:
+    said = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "No."}]}
+    return answer_of({"id": "m", "model": "m", **said, "stop_reason": "refusal"})
+
+
+def test_a_failed_call_of_gemini_is_retried_with_its_reason(store: Store, tmp_path: Path) -> None:
+    config = example("reviewer")
+    script: list[Step] = [gemini_answer("MALFORMED_FUNCTION_CALL"), asks(submits("reviewer"))]
+    ran = run_scripted(store, config, "gemini", script, root=tmp_path, stream=False)
+    assert ran.run.outcome == "submitted"
+    [failed] = [event for event in ran.events if isinstance(event, QuestionFailed)]
+    assert failed.reason == "the model's server gave an error: MALFORMED_FUNCTION_CALL"
+
+
+def test_a_blocked_prompt_is_not_retried(store: Store, tmp_path: Path) -> None:
+    blocked = answer_of({"promptFeedback": {"blockReason": "SAFETY"}})
+    config = example("reviewer")
+    ran = run_scripted(store, config, "gemini", [blocked], root=tmp_path, stream=False)
+    [leg] = ran.run.legs
+    assert leg.ended.outcome == "model_failed"
+    assert leg.ended.reason == "the model's server gave an error: SAFETY: the prompt was blocked"
+
+
+@pytest.mark.parametrize(
+    ("wire_format", "refusal", "reason"),
+    [
+        ("anthropic", anthropic_refusal(), ": refusal"),
+        ("gemini", gemini_answer("SAFETY", {"text": "No"}), ": SAFETY"),
+        (
+            "openai",
+            answer_of({"choices": [{"message": {"role": "assistant", "refusal": "No."}}]}),
+            "",
+        ),
+    ],
+)
+def test_a_model_that_refuses_is_not_reminded(
+    store: Store, tmp_path: Path, wire_format: str, refusal: Refusal, reason: str
+) -> None:
+    config = example("reviewer")
+    ran = run_scripted(store, config, wire_format, [refusal], root=tmp_path, stream=False)
+    ended = ran.run.legs[0].ended
+    assert (ended.outcome, ended.reminder_count) == ("result_not_submitted", 0)
+    said = f"Agent did not call submit_result tool: the model refused to answer{reason}"
+    assert ended.reason == said
+
+
+def test_a_refusal_without_a_schema_is_no_answer(store: Store, tmp_path: Path) -> None:
+    config, script = free_text(example("reviewer")), [anthropic_refusal()]
+    ran = run_scripted(store, config, "anthropic", script, root=tmp_path, stream=False)
+    ended = ran.run.legs[0].ended
+    assert (ended.outcome, ended.limit) == ("limit_reached", None)
+    assert ended.reason == "the model refused to answer: refusal"
+
+
 def test_a_model_that_hangs_is_left_when_the_time_is_over(store: Store, tmp_path: Path) -> None:
     config = example("reviewer", max_time_ms=1_500)
     hangs = Delivery(asks(submits("reviewer")), "hangs")

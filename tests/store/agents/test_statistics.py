@@ -169,6 +169,12 @@ def test_submissions_without_a_verdict_and_unlisted_errors_count(store: Store) -
     assert whole.errors[UNLISTED] > 0
 
 
+def test_the_entry_that_stands_for_all_other_errors_is_no_error(store: Store) -> None:
+    record_leg(store, "result_invalid", values=[({}, (MISSING,) * 1_001)])
+    whole, _ = counted(store)
+    assert whole.errors.total() == 1_000
+
+
 def test_nothing_recorded_is_nothing_counted(store: Store) -> None:
     assert counted(store) == []
     nothing = AgentStatistics("a", None)

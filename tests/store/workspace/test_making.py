@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import JsonValue
+from tests.support.agents.calling import error_of
 
 from tooltrail.records import InvalidRecordError, NotFoundError
 from tooltrail.workspace import workspace_tools
@@ -31,3 +33,29 @@ def test_a_workspace_is_a_folder(tmp_path: Path) -> None:
         workspace_tools(tmp_path / "file")
     with pytest.raises(NotFoundError, match="does not exist"):
         workspace_tools(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("fs:read", {"path": "nope"}, "FileNotFoundError: file nope does not exist"),
+        ("fs:read", {"path": "a"}, "NotAFileError: a is a folder, not a file"),
+        ("fs:read", {"path": "x/y"}, "NotADirectoryError: x is a file, not a folder"),
+        ("fs:read", {"path": "x", "start_line": 9}, "ValueError: x has no line 9"),
+        ("fs:list", {"path": "nope"}, "FileNotFoundError: folder nope does not exist"),
+        ("fs:search", {"path": "nope", "pattern": "y"}, "ValueError: "),
+        ("fs:write", {"path": ".git/x", "content": ""}, "PermissionError: "),
+        ("fs:edit", {"path": "x", "old_text": "?", "new_text": ""}, "ValueError: "),
+        ("shell:run", {"command": "\0"}, "ValueError: "),
+    ],
+)
+def test_an_error_of_the_call_itself_has_no_traceback(
+    tmp_path: Path, name: str, arguments: dict[str, JsonValue], message: str
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "x").write_text("text\n")
+    tools = workspace_tools(tmp_path, allow_writes=True, allow_commands=True)
+    error = error_of(tools[name], **arguments)
+    assert message in error.message
+    assert isinstance(error.details, dict)
+    assert set(error.details) == {"exception"}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.agents.calling import error_of, result_of, text_of
 
 from tooltrail.agents import AgentTool
-from tooltrail.records import FileMutationOutput, Hunk
+from tooltrail.records import FileMutationOutput, Hunk, ToolError
 from tooltrail.workspace import workspace_tools
 from tooltrail.workspace._diffs import unified_diff
 
@@ -153,8 +153,9 @@ def test_what_is_not_to_be_written_is_not_touched(tmp_path: Path, path: str, exp
 
 def test_a_text_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
     tool = tools(tmp_path)["fs:write"]
-    with pytest.raises(UnicodeEncodeError):
-        tool.handler({"path": "x", "content": "\ud800"})
+    error = tool.handler({"path": "x", "content": "\ud800"})
+    assert isinstance(error, ToolError)
+    assert error.message.startswith("UnicodeEncodeError: ")
     assert names_in(tmp_path) == []
 
 

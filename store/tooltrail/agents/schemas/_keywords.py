@@ -45,6 +45,7 @@ IN_PLACE = ("allOf", "anyOf", "oneOf")
 """Keywords with a list of schemas for the same value."""
 
 _KNOWN = ANNOTATIONS | ASSERTIONS | ONE_BELOW | NAMED_BELOW | {*IN_PLACE, "$ref"}
+_BOUNDS = (("minLength", "maxLength"), ("minItems", "maxItems"), ("minimum", "maximum"))
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 MAX_DEPTH = 60
@@ -97,8 +98,10 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
         return [SchemaFault("", f"the schema is nested deeper than {MAX_DEPTH} levels")]
     checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
     malformed = [
-        SchemaFault(below("", *error.absolute_path), f"not valid: {error.message}")
+        # The first of the alternatives for `type` names all types.
+        SchemaFault(below("", *error.absolute_path), f"not valid: {first.message}")
         for error in checker.iter_errors(document)
+        for first in (error.context or [error])[:1]
     ]
     if malformed:
         return malformed
@@ -111,6 +114,22 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
         if (problem := _problem(keyword, schema, schemas))
     ]
     return found or list(_endless(schemas))
+
+
+def contradictions_of(document: JsonValue) -> Iterator[SchemaFault]:
+    """The parts of a schema without faults that obviously no value can satisfy."""
+    for pointer, schema in iter_schemas(document):
+        members: Any = schema if isinstance(schema, dict) else {}
+        if members.get("enum") == []:
+            yield SchemaFault(below(pointer, "enum"), "an empty list allows no value")
+        for lower, upper in _BOUNDS:
+            if lower in members and members[lower] > members.get(upper, members[lower]):
+                yield SchemaFault(below(pointer, lower), f"must be at most `{upper}`")
+        if members.get("additionalProperties") is False:
+            for name in members.get("required", ()):
+                if name not in members.get("properties", {}):
+                    message = f"the field {name!r} is not in `properties`, and no other is allowed"
+                    yield SchemaFault(below(pointer, "required"), message)
 
 
 def iter_schemas(document: JsonValue, pointer: str = "") -> Iterator[tuple[str, JsonValue]]:
@@ -162,8 +181,9 @@ def _problem(keyword: str, schema: Schema, schemas: Mapping[str, JsonValue]) -> 
     if keyword == "format" and value not in FORMATS:
         known = ", ".join(sorted(FORMATS))
         return f"the format {value!r} is not supported; supported formats: {known}"
-    if keyword == "$ref" and target_of(str(value)) not in schemas:
-        return f"there is no schema at {value}; only `#` and `#/…` are supported"
+    if keyword == "$ref" and (target := target_of(str(value))) not in schemas:
+        supported = "; only `#` and `#/…` are supported" if target is None else ""
+        return f"there is no schema at {value}{supported}"
     return "" if keyword in _KNOWN else f"`{keyword}` is not supported"
 
 

@@ -18,9 +18,7 @@ from tooltrail.agents.schemas._validation import TooManyChecksError, bounded, va
 from tooltrail.agents.schemas._wording import spelled_path, violation_of
 from tooltrail.agents.schemas.strict_form import StrictForm, strict_form_of
 from tooltrail.records import Digest, SchemaViolation, canonical_json, digest_of
-
-MAX_VIOLATIONS = 1_000
-"""Largest number of listed errors of one value."""
+from tooltrail.records.families.structured_output import MAX_VIOLATIONS
 
 MAX_VALUE_DEPTH = 100
 """Deepest nesting of a value, because a deeper value would overflow the stack."""

@@ -16,7 +16,7 @@ from tooltrail.records._text_cuts import shorten
 from tooltrail.records.budgets import Budget, ReceiptChars
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, check_type
 from tooltrail.records.families._shared import (
     Json,
     bounded,
@@ -81,8 +81,10 @@ class GenericOutput(FamilyOutput):
         """The result of a tool that returned text, bytes or a JSON value.
 
         Raises:
-            InvalidRecordError: `structured` is not made of JSON types.
+            InvalidRecordError: `content` or `structured` is of another type.
         """
+        for part in content:
+            check_type("content (pass JSON as structured=)", part, str, bytes)
         # Strict UTF-8 cannot hold a lone surrogate; surrogatepass keeps it for the preview.
         parts = [
             ("application/octet-stream", part)

@@ -30,6 +30,9 @@ from tooltrail.records.families._shared import (
 from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
+MAX_VIOLATIONS = 1_000
+"""Largest number of violations that a record lists. One more entry stands for all others."""
+
 _ERROR_LIMITS = {"path": NAME_CHARS, "message": SENTENCE_CHARS}
 
 
@@ -94,7 +97,8 @@ class StructuredOutput(FamilyOutput):
     def summary(self) -> str:
         """The verdict."""
         count = len(self.errors)
-        found = "" if self.valid else f" with {count} {'error' if count == 1 else 'errors'}"
+        number = f"{count:,}" if count <= MAX_VIOLATIONS else f"more than {MAX_VIOLATIONS:,}"
+        found = "" if self.valid else f" with {number} {'error' if count == 1 else 'errors'}"
         return f"result {_verdict(valid=self.valid)}{found}"
 
 

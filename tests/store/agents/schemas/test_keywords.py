@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from tooltrail.agents import OutputSchema, UnsupportedSchemaError
+from tooltrail.agents.schemas import SchemaFault
+from tooltrail.agents.schemas._keywords import contradictions_of
 
 
 def faults(document: Any) -> list[tuple[str, str]]:
@@ -68,6 +70,50 @@ def test_names_of_fields_and_data_are_no_keywords() -> None:
 )
 def test_what_cannot_be_enforced_is_refused(document: dict[str, Any], pointer: str) -> None:
     assert [place for place, _ in faults(document)][:1] == [pointer]
+
+
+@pytest.mark.parametrize(
+    ("document", "pointer", "message"),
+    [
+        (
+            {"properties": {"a": {}}, "required": ["a", "b"], "additionalProperties": False},
+            "/required",
+            "the field 'b' is not in `properties`, and no other is allowed",
+        ),
+        ({"items": {"enum": []}}, "/items/enum", "an empty list allows no value"),
+        ({"minLength": 5, "maxLength": 2}, "/minLength", "must be at most `maxLength`"),
+        ({"minItems": 5, "maxItems": 2}, "/minItems", "must be at most `maxItems`"),
+        ({"minimum": 0.5, "maximum": 0}, "/minimum", "must be at most `maximum`"),
+    ],
+)
+def test_a_schema_that_no_value_satisfies_is_found(
+    document: dict[str, Any], pointer: str, message: str
+) -> None:
+    assert list(contradictions_of(document)) == [SchemaFault(pointer, message)]
+    assert OutputSchema.of_any(document).document == document
+
+
+def test_bounds_may_be_equal_and_an_open_object_may_require_other_fields() -> None:
+    bounds: dict[str, Any] = {"minimum": 2, "maximum": 2}
+    schema = {**bounds, "properties": {"a": {}}, "required": ["b"]}
+    assert list(contradictions_of(schema)) == []
+
+
+@pytest.mark.parametrize("wrong", ["strin", ["string", "strin"], 5])
+def test_an_unknown_type_is_answered_with_the_known_types(wrong: object) -> None:
+    types = "['array', 'boolean', 'integer', 'null', 'number', 'object', 'string']"
+    assert faults({"type": wrong}) == [("/type", f"not valid: {wrong!r} is not one of {types}")]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("#/$defs/x", "there is no schema at #/$defs/x"),
+        ("x.json", "there is no schema at x.json; only `#` and `#/…` are supported"),
+    ],
+)
+def test_a_reference_of_a_supported_form_is_only_missing(reference: str, message: str) -> None:
+    assert faults({"$ref": reference}) == [("/$ref", message)]
 
 
 def test_naming_the_draft_changes_nothing() -> None:
