@@ -44,7 +44,7 @@ def test_init_again_changes_nothing(cli: Cli) -> None:
     again = cli.run("init", "--artifacts", str(cli.folder / "elsewhere"))
     assert again.code == 2
     assert again.message.startswith(ended.message)
-    assert f"{cli.folder}/elsewhere is another root" in again.message
+    assert f"{cli.folder}/elsewhere is not its artifact root" in again.message
     assert Path(cli.database).read_bytes() == before
     assert not (cli.folder / "elsewhere").exists()
 

@@ -44,6 +44,4 @@ def command(location: Location) -> None:
             "nothing was changed"
         )
     if named is not None and defer_sink(named_root(named)).url != root:
-        raise click.UsageError(
-            f"{named} is another root: `tooltrail artifact relocate` moves there"
-        )
+        raise click.UsageError(f"{named} is not its artifact root; `artifact relocate` moves there")
