@@ -40,7 +40,9 @@ def test_init_again_changes_nothing(cli: Cli) -> None:
         f"a store already exists in {cli.database}, artifacts in file://{cli.folder}/artifacts; "
         "nothing was changed\n"
     )
-    assert cli.ok("init", "--artifacts", str(cli.folder / "artifacts")).message == ended.message
+    (cli.folder / "link").symlink_to(cli.folder / "artifacts")
+    for same in ("artifacts", "artifacts/", "link"):
+        assert cli.ok("init", "--artifacts", f"{cli.folder}/{same}").message == ended.message
     again = cli.run("init", "--artifacts", str(cli.folder / "elsewhere"))
     assert again.code == 2
     assert again.message.startswith(ended.message)
