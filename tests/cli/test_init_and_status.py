@@ -62,6 +62,12 @@ def test_init_takes_no_misspelt_url_for_a_folder(nowhere: Cli, root: str) -> Non
     assert not nowhere.folder.exists()
 
 
+@pytest.mark.parametrize("root", ["my-s3//data", "backup.gs/x", "foo:/bar"])
+def test_an_odd_name_of_a_folder_is_no_url(nowhere: Cli, tmp_path: Path, root: str) -> None:
+    nowhere.ok("init", "--artifacts", f"{tmp_path}/{root}")
+    assert (tmp_path / root).is_dir()
+
+
 @pytest.mark.parametrize("spelling", ["{}", "sqlite:///{}"])
 def test_init_at_a_place_that_is_named(nowhere: Cli, tmp_path: Path, spelling: str) -> None:
     place = tmp_path / "a b" / "records.db"

@@ -30,8 +30,8 @@ DEFAULTS: dict[str, Any] = {
         **({} if "AWS_MAX_ATTEMPTS" in os.environ else {"retries": {"total_max_attempts": 2}}),
     }
 }
-"""Options of s3fs, in seconds. A command that reads may have to wait for a store that does not
-answer, so botocore makes two attempts in place of five; s3fs retries too."""
+"""Options of s3fs, in seconds. botocore makes two attempts, not five, because a command that reads
+waits for them; s3fs retries too."""
 
 RETRIES = 2
 """Attempts of s3fs per request, and per read of a body. Its default of 5 is too many together with

@@ -20,7 +20,7 @@ MARK_PREFIX: Final = "store-"
 """Prefix of the path of every mark, relative to its artifact root."""
 
 _DIGITS: Final = 12
-_MISSPELT: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?::/|(?<=\b(?:s3|gs|az))//)")
+_MISSPELT: Final = re.compile("(s3|gs|az|file|memory)(:/|//)", re.IGNORECASE)
 
 
 def mark_path(store_id: UUID) -> str:

@@ -264,8 +264,8 @@ class MessageView:
     Attributes:
         seq: position in the session.
         role: author of the message.
-        document: the complete message as canonical JSON, see `tooltrail.records.Message`; None if
-            it is only text.
+        document: the complete message as canonical JSON, see `tooltrail.records.Message`; None for
+            an offer of tools, a leg, or an erased message.
         payload: the bytes that a provider sent; None if there are none, or if payloads were not
             requested.
         wire_format: wire format of the payload.

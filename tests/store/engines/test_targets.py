@@ -85,7 +85,9 @@ def test_what_is_printed_of_a_server_says_where_it_is_and_nothing_else(url: str)
             ["/team?host=/run/pg", "%2Frun%2Fpg/team", "/team?port=5432&host=%2Frun%2Fpg"],
         ),
         ("postgresql://:5433/team?host=%2Frun%2Fpg", ["/team?host=/run/pg&port=5433"]),
-        ("postgresql://[::1]:5432/team", ["[::1]/team", "[::1]:5432/team"]),
+        ("postgresql://[::1]:5432/team", ["[::1]/team", "[::1]:5432/team", "/team?host=::1"]),
+        ("postgresql://host:5432", ["host", "HOST:5432/", "/?host=Host"]),
+        ("postgresql://host:5432/a%20b", ["host/a%20b", "host/%61%20b", "host?dbname=a+b"]),
         ("postgresql://a:1,b:2/team", ["a:1,b:2/team"]),
     ],
 )

@@ -16,6 +16,7 @@ from tooltrail.records import UnavailableError
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import ArtifactFact, CallEnded
+from tooltrail.store.ingest import ingester
 
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "", "error": None}
@@ -128,7 +129,10 @@ def test_while_the_sink_is_away_a_stream_waits_in_the_spool(parts: StoreParts) -
     assert_nothing_dangles(parts)
 
 
-def test_a_reader_asks_a_sink_that_is_away_only_once(parts: StoreParts) -> None:
+def test_a_reader_asks_a_sink_that_is_away_only_once(
+    parts: StoreParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingester, "BATCH_FRAMES", 2)  # a batch for each call
     session, one, two = next_id(), next_id(), next_id()
     parts.sink.is_away = True
     parts.append(

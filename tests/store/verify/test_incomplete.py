@@ -143,12 +143,22 @@ def test_a_branch_continues_the_entries_of_its_journal(empty: StoreParts) -> Non
     empty.ingest(*[started(OPENED, one, arguments=b"%d" % one.int) for one in calls])
     (notice,) = [one for one in empty.verify() if "has not ended" not in one.message]
     assert (notice.table, notice.kind) == ("rejected_facts", "incomplete")
-    assert "does not hold frame 2 as it was ingested" in notice.message
+    assert "frame 2 in" in notice.message
     branch = "(SELECT max(key) FROM journals)"
+    empty.run("UPDATE ledger_entries SET hash = ? WHERE n = 1", [b"?"])  # before the branch
+    assert empty.damage()[0].subject.startswith("entry 1 of")
     empty.run(f"UPDATE ledger_entries SET hash = ? WHERE n = 2 AND journal_key = {branch}", [b"?"])
-    assert "entry 2 of" in empty.damage()[0].subject
+    assert any(one.subject.startswith("entry 2 of") for one in empty.damage())
+    # The entry 2 of the first journal is not the one before the entry 3 of the branch.
+    lose(empty, calls[0])
+    assert any("entry 3 of" in one.message for one in empty.damage())
     lose(empty, calls[1])
-    assert any("entry 3 of" in one.subject for one in empty.damage())
+    assert any(one.message.endswith("removed from the ledger") for one in empty.damage())
+    empty.run("DELETE FROM rejected_facts")
+    assert any("notice that journal" in one.subject for one in empty.damage())
+    if not empty.database.is_server:
+        empty.run("UPDATE ledger_entries SET hash = 'x' WHERE n = 1")
+        assert any(one.subject.startswith("entry 1 of") for one in empty.damage())
 
 
 def fill_behind_a_hole(store: StoreParts, way: str) -> None:

@@ -6,7 +6,6 @@ and imports are several times as fast as with a layer between.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from operator import itemgetter
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 from uuid import UUID
 
@@ -104,7 +103,7 @@ class Connection:
                 self._cursor.executemany(self._marked(sql), rows)
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Insert new rows, all with the same two or more columns."""
+        """Insert new rows, all with the same columns in the same order."""
         if not rows:
             return
         if self.is_sqlite:
@@ -149,7 +148,7 @@ class Connection:
         marks = ", ".join("?" * len(rows[0]))
         sql = f"INSERT INTO {table} ({columns}) VALUES ({marks}){behind}"  # noqa: S608  ours
         with translated_errors(self.target):
-            self._cursor.executemany(self._marked(sql), map(itemgetter(*rows[0]), rows))
+            self._cursor.executemany(self._marked(sql), (tuple(row.values()) for row in rows))
 
 
 def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -41,19 +41,21 @@ class PostgresTarget(Frozen):
         The name of the spool is derived from it.
         """
         parts = urlsplit(self.url)
-        hosts, path = parts.netloc.rpartition("@")[2], parts.path
+        hosts, name = parts.netloc.rpartition("@")[2], unquote(parts.path[1:])
         where = {name: value for name, value in parse_qsl(parts.query) if name in _WHERE}
-        if "dbname" in where:  # a member of the query replaces what stands before it
-            path = f"/{quote(where.pop('dbname'))}"
+        name = where.pop("dbname", name)  # a member of the query replaces what stands before it
         one = _ONE_HOST.fullmatch(hosts)
         if one and "," not in where.get("host", "") + where.get("port", ""):
             host = where.pop("host", unquote(one["host"]))
             port = where.pop("port", one["port"] or _PORT)
             if "/" in host:  # the folder of a socket
                 where["host"], host = host, ""
+            elif ":" in host.strip("[]"):
+                host = f"[{host.strip('[]')}]"
+            host = host.lower()
             hosts = f"{host}:{port}" if host or port != _PORT else ""
         query = f"?{urlencode(sorted(where.items()), quote_via=quote)}" if where else ""
-        return f"postgresql://{hosts}{path}{query}"
+        return f"postgresql://{hosts}{f'/{quote(name)}' if name else ''}{query}"
 
     __repr__ = __str__
 

@@ -157,8 +157,8 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
     cursor = Cursor(numbers[0] if numbers else 1, hash=None)
     newest = places[0]
     lost = (
-        f"journal {folder} does not hold frame {newest.cursor.index - 1:,} as it was ingested: it "
-        "was cut off, or restored from an older copy, or a copy of it was used"
+        f"frame {newest.cursor.index - 1:,} in {folder} is not the one that was ingested: the "
+        "journal was cut off, or restored from an older copy, or two machines used copies of it"
     )
     frames = (one for one in read_journal(folder, cursor) if isinstance(one, Frame))
     ends = {(one.cursor.index, one.cursor.hash): one for one in places}
@@ -178,7 +178,7 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
                 journal=UUID(bytes=bytes(digest)),
                 branch_of=journal,
                 cursor=Cursor(found.segment, found.offset, found.index, None),
-                notice=f"{lost}. A branch begins with frame {found.index:,}",
+                notice=f"{lost}. It is a branch from frame {found.index:,} on",
             )
     return replace(newest, notice=f"{lost}. The ledger has them", is_cut=True)
 

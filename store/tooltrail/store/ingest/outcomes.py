@@ -8,7 +8,7 @@ text that the model saw. An imported call may lack its output or its receipt.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic import ValidationError
 
@@ -50,6 +50,15 @@ NOT_RENDERED: Final = Shown(canonical=EMPTY, receipt=EMPTY, renderer="", rendere
 _VERDICT: Final = frozenset({"schema_digest", "attempt", "valid"})
 
 
+class Verdict(NamedTuple):
+    """The verdict on a structured output that an agent submitted."""
+
+    schema: Digest
+    attempt: int
+    valid: bool
+    document: str
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The values to write for the end of a call, without the keys of its rows.
@@ -64,7 +73,7 @@ class Outcome:
         made: digest of the JSON of `shown` if it was made here; else None.
         is_exact: whether the three texts are stored byte for byte.
         streams: each stream, and the offset of its bytes in the receipt, if they are in it.
-        verdict: the members of `verdict_of` for a structured output, if this is one.
+        verdict: the verdict, if this is a structured output.
     """
 
     output: str
@@ -77,7 +86,7 @@ class Outcome:
     streams: Sequence[tuple[StreamFact, int | None]]
     bodies: Mapping[Digest, bytes]
     published: Sequence[PendingArtifact]
-    verdict: Mapping[str, Any] | None
+    verdict: Verdict | None
 
 
 class OutcomeMaker:
@@ -319,11 +328,8 @@ def made_shown(shown: Shown) -> Shown:
     )
 
 
-def verdict_of(canonical: bytes) -> Mapping[str, Any] | None:
-    """The verdict on a structured output, as the columns of its row; `schema` is a digest.
-
-    None if the canonical result is an error, or of another family of this name.
-    """
+def verdict_of(canonical: bytes) -> Verdict | None:
+    """The verdict in a canonical result; None if it is an error, or of another family."""
     result: dict[str, Any] = {**(CanonicalResult.from_json(canonical).result or {})}
     if not result.keys() >= _VERDICT:
         return None
@@ -335,4 +341,4 @@ def verdict_of(canonical: bytes) -> Mapping[str, Any] | None:
     if not isinstance(valid, bool) or not isinstance(attempt, int) or isinstance(attempt, bool):
         raise InvalidRecordError("a verdict has a number of the attempt, and says true or false")
     schema, document = parse_digest(result["schema_digest"]), encode_text(with_lists(counted))
-    return {"schema": schema, "attempt": attempt, "valid": valid, "document": document}
+    return Verdict(schema, attempt, valid, document)

@@ -72,6 +72,7 @@ class Publisher:
         self._archive = archive
         self._spool = spool
         self._retry_at = 0.0
+        self._sink_error = ""
 
     def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
         """The record of a spooled stream, with `edge_bytes` of its head and its tail.
@@ -115,18 +116,17 @@ class Publisher:
         An artifact waits if the sink does not accept it now. Raises `InvalidRecordError` if both
         the file in the spool and the artifact are missing, or the path of the file is invalid.
         """
-        stored, waiting, sink_error = list[StoredArtifact](), list[PendingArtifact](), ""
+        stored, waiting = list[StoredArtifact](), list[PendingArtifact]()
         by_digest = {one.stream.digest: one for one in artifacts}
         for one in by_digest.values():
             self._file_of(one.stream)
-            reason = sink_error
-            if not sink_error:
+            reason = self._sink_error
+            if not reason or time.monotonic() >= self._retry_at:
                 try:
                     stored.append(self._send(one))
                     continue
                 except UnavailableError as error:
-                    reason = sink_error = str(error)
-                    self._retry_at = time.monotonic() + RETRY_AFTER_S
+                    reason = self._note_failure(error)
                 except DamageError as error:
                     # About this artifact only: its damaged object in the sink was not replaced.
                     reason = str(error)
@@ -149,8 +149,7 @@ class Publisher:
             try:
                 self._publish_one(journal_key, one)
             except UnavailableError as error:
-                self._retry_at = time.monotonic() + RETRY_AFTER_S
-                self._keep_reason(journal_key, str(error))
+                self._keep_reason(journal_key, self._note_failure(error))
                 break
             except (DamageError, InvalidRecordError) as error:
                 self._keep_reason(journal_key, str(error), one.digest)
@@ -159,6 +158,11 @@ class Publisher:
         if done:
             self.remove_folders(journal_key)
         return done
+
+    def _note_failure(self, error: UnavailableError) -> str:
+        """Leave the sink alone for a while; returns why."""
+        self._sink_error, self._retry_at = str(error), time.monotonic() + RETRY_AFTER_S
+        return self._sink_error
 
     def remove_folders(self, journal_key: int, ended: Collection[UUID] | None = None) -> None:
         """Remove the folders of ended calls and answers, unless an artifact of them waits.

@@ -28,7 +28,7 @@ from tooltrail.store.bodies import encode_body
 from tooltrail.store.column_groups import CLOSING, ENDING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.known import Entry, MessageFact
-from tooltrail.store.ingest.outcomes import Outcome
+from tooltrail.store.ingest.outcomes import Outcome, Verdict
 from tooltrail.store.references import stream_members
 
 T = TypeVar("T")
@@ -208,10 +208,10 @@ def _numbered(key: int, rows: Iterable[Row]) -> list[Row]:
     return [{"invocation_key": key, "n": n, **row} for n, row in enumerate(rows)]
 
 
-def verdict_row(connection: Connection, key: int, verdict: Mapping[str, Any]) -> Row:
-    """The row of one attempt of an agent to submit its structured result; see `verdict_of`."""
-    schema, document = connection.sha(verdict["schema"]), connection.text(verdict["document"])
-    return {"invocation_key": key, **verdict, "schema": schema, "document": document}
+def verdict_row(connection: Connection, key: int, verdict: Verdict) -> Row:
+    """The row of one attempt of an agent to submit its structured result."""
+    schema, document = connection.sha(verdict.schema), connection.text(verdict.document)
+    return {"invocation_key": key, **verdict._asdict(), "schema": schema, "document": document}
 
 
 def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> MessageRows:

@@ -3,6 +3,7 @@
 Modules that only the texts of a call need are imported late, so that a list does not import them.
 """
 
+import socket
 from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -238,7 +239,7 @@ class Reader:
         """
         if stream.erasure is not None:
             raise NotFoundError(f"stream {stream.erasure.sentence}")
-        path, files = artifact_path(stream.digest), dict[str, str]()
+        path, files = artifact_path(stream.digest), dict[str, tuple[str, str]]()
         if stream.artifact_path is None:
             with self.database.read() as connection:
                 if stream.pending_reason is None:
@@ -249,12 +250,13 @@ class Reader:
         for file in files:
             if (waiting := streams.open_waiting(self.spool / check_path(file), stream)) is not None:
                 return waiting
-        raise MissingArtifactError(
-            f"stream {stream.role} is not in the artifact root yet ({stream.pending_reason}) and"
-            f" is not in the spool {self.spool}: it waits in the {' or the '.join(files.values())};"
-            " run `tooltrail repair` there",
-            path=path,
-        )
+        places = {*files.values()} - {(socket.gethostname(), str(self.spool))}
+        elsewhere = " or ".join(f"spool {spool} of host {host}" for host, spool in sorted(places))
+        rest = f"is missing: its file is not in the spool {self.spool}"
+        if elsewhere:
+            rest = f"waits in {elsewhere}; run `tooltrail repair` there"
+        problem = f"stream {stream.role} could not be stored ({stream.pending_reason}) and {rest}"
+        raise MissingArtifactError(problem, path=path)
 
     def parts_of(self, stream: StreamView) -> Callable[[int, int], bytes]:
         """A function that returns the bytes of a stream from an offset up to another.

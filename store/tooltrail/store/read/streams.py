@@ -98,13 +98,13 @@ def part_of(data: bytes) -> Callable[[int, int], bytes]:
     return lambda start, stop: data[start:stop]
 
 
-def waiting_files(connection: Connection, digest: Digest) -> dict[str, str]:
-    """The files that wait to be stored as an artifact, each with the place of its spool.
+def waiting_files(connection: Connection, digest: Digest) -> dict[str, tuple[str, str]]:
+    """The files that wait to be stored as an artifact, each with its host and its spool.
 
-    A file is relative to its spool; the place is a host and a folder.
+    A file is relative to its spool.
     """
     rows = fetch(connection, Sql(_WAITING_FILES, (connection.sha(digest),)))
-    return {str(file): f"spool {spool} of host {host}" for file, host, spool in rows}
+    return {str(file): (str(host), str(spool)) for file, host, spool in rows}
 
 
 def open_waiting(file: Path, stream: StreamView) -> BinaryIO | None:

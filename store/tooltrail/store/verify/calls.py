@@ -59,9 +59,9 @@ def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, "Call"]:
     calls = dict[UUID, Call]()
     for row in found:
         key, call_id = row["key"], uuid_from(row["id"])
-        its = {table: owned[key] for table, owned in children.items()}
+        of_call = {table: owned[key] for table, owned in children.items()}
         surfaces = texts[key][0] if texts[key] else {}
-        calls[call_id] = Call(checking, f"call {call_id}", row, surfaces, its)
+        calls[call_id] = Call(checking, f"call {call_id}", row, surfaces, of_call)
     return calls
 
 
@@ -71,6 +71,7 @@ class Call:
 
     Attributes:
         subject: name of the call in findings.
+        row: row of `invocations`.
         texts: row of `surfaces`; empty if it is missing, which is reported.
         children: the other rows, by table.
         streams: the streams in the fact of the end.
@@ -230,7 +231,7 @@ class Call:
         self.compare_rows("structured_outputs", expected)
 
     def _check_shared(self, stream: StreamFact, offset: Any) -> None:
-        """Check that the bytes of a stream are in the receipt, first at the offset in its row."""
+        """Check that the bytes of a stream begin in the receipt at the offset in the row."""
         receipt = self.exact.get("receipt")
         if receipt is None or isinstance(offset, Unreadable):
             return
@@ -241,7 +242,7 @@ class Call:
             self.checking.damage(self.subject, "streams", message, "receipt_offset")
 
     def _check_shown(self, fact: CallEnded) -> Shown:
-        """Compare canonical result and receipt with what was shown; return that, if known."""
+        """Compare canonical result and receipt with what was shown, and return the `Shown`."""
         if not self.texts:
             return fact.shown or NOT_RENDERED
         shown = fact.shown or self._kept_shown()
@@ -284,7 +285,7 @@ class Call:
             self.inexact.discard("receipt")  # `is_exact` is about the texts of the first end
 
     def _kept_shown(self) -> Shown | None:
-        """The `Shown` that the ingester made of inexact texts, from a body; None without one."""
+        """The `Shown` that the ingester made of inexact texts; None if no body has it."""
         stored = self.texts["shown"]
         if self.texts["is_exact"] or not isinstance(stored, bytes):
             return None

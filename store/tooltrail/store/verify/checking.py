@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from uuid import UUID
@@ -194,9 +193,10 @@ class Checking:
     def fact(self, journal: Any, n: Any) -> Fact | None:
         """The fact of a ledger entry; None if it is missing or cannot be read."""
         spelled = self.fact_json(journal, n)
-        with suppress(ValueError):
+        try:
             return None if spelled is None else read_fact(spelled)
-        return None
+        except ValueError:
+            return None
 
     def is_removed(self, digest: Digest) -> bool:
         """Whether retention removed the body with a digest."""

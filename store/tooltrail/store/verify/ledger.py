@@ -1,7 +1,7 @@
 """Reads the ledger of a journal in order, and checks the chain of its hashes."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tooltrail.journal.frames import FIRST_HASH, Frame, link
@@ -13,6 +13,7 @@ from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import known
 from tooltrail.store.ingest.batch import subject_of
+from tooltrail.store.ingest.behind import WHOLE_JOURNAL
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
 
@@ -21,9 +22,13 @@ _MAX_HOLES: Final = 1_000
 """Most holes of one journal that are reported."""
 
 _LEDGER: Final = "ledger_entries"
-_BEFORE_BRANCH: Final = """
-SELECT e.hash FROM ledger_entries e JOIN journals j ON j.key = e.journal_key
-WHERE e.n = ? AND (j.id = ? OR j.branch_of = ?)"""
+_FAMILY: Final = (
+    "ledger_entries AS e JOIN journals AS j ON j.key = e.journal_key"
+    " WHERE (j.id = ? OR j.branch_of = ?) AND j.key <> ?"
+)
+_BEFORE_BRANCH: Final = (
+    f"SELECT n, hash FROM {_FAMILY} AND n = (SELECT max(n) FROM {_FAMILY} AND n < ?)"
+)
 _UNKNOWN_JOURNALS: Final = """
 SELECT DISTINCT journal_key FROM ledger_entries
 WHERE journal_key NOT IN (SELECT key FROM journals) ORDER BY journal_key"""
@@ -43,6 +48,11 @@ class Journal(NamedTuple):
     row: Row | None
     gap_count: int
 
+    @property
+    def root(self) -> Any:
+        """The stored id of the journal from which this one branched off; None if it did not."""
+        return None if self.row is None else self.row["branch_of"]
+
 
 class AppliedFact(NamedTuple):
     """One fact of the ledger that was applied.
@@ -60,7 +70,7 @@ class AppliedFact(NamedTuple):
 
 def read_journals(checking: Checking) -> list[Journal]:
     """The journals, including journals that have ledger entries but no row."""
-    found, gaps = list[Journal](), dict[Any, int]()
+    found = list[Journal]()
     for rows in checking.source.scan("journals", "key", 500):
         for row in rows:
             try:
@@ -68,15 +78,11 @@ def read_journals(checking: Checking) -> list[Journal]:
             except ValueError:
                 name = repr(row["id"])
             found.append(Journal(row["key"], f"journal {name}", row, 0))
-    names = {one.key: one.name for one in found}
-    for rows in checking.source.scan("rejected_facts", "key", 500, "n IS NULL"):
-        for row in rows:
-            journal = row["journal_key"]
-            gaps[journal] = gaps.get(journal, 0) + 1
-            subject = f"damaged place {gaps[journal]} of {names.get(journal, f'journal {journal}')}"
-            checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
-            checking.incomplete(subject, "rejected_facts", f"{subject}: {row['reason']}")
+    gaps, noticed = _read_gaps(checking, {one.key: one.name for one in found})
     found = [one._replace(gap_count=gaps.get(one.key, 0)) for one in found]
+    for one in found:
+        if one.root is not None and one.key not in noticed:
+            checking.missing(f"the notice that {one.name} is a branch", "rejected_facts")
     for (key,) in checking.source.read(_LEDGER, _UNKNOWN_JOURNALS) or ():
         subject = f"journal {key}"
         message = f"{subject} is missing, but the ledger has entries of it"
@@ -84,6 +90,26 @@ def read_journals(checking: Checking) -> list[Journal]:
         if isinstance(key, int):
             found.append(Journal(key, subject, None, 0))
     return found
+
+
+def _read_gaps(checking: Checking, names: Mapping[Any, str]) -> tuple[dict[Any, int], set[Any]]:
+    """The number of damaged places of each journal, and the journals with a notice.
+
+    Reports the places and the notices. `names` are the names of the journals by key.
+    """
+    gaps, noticed = dict[Any, int](), set[Any]()
+    for rows in checking.source.scan("rejected_facts", "key", 500, "n IS NULL"):
+        for row in rows:
+            key = row["journal_key"]
+            subject = names.get(key, f"journal {key}")
+            if (row["segment"], row["segment_offset"]) == WHOLE_JOURNAL:
+                noticed.add(key)
+            else:
+                gaps[key] = gaps.get(key, 0) + 1
+                subject = f"damaged place {gaps[key]} of {subject}"
+            checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
+            checking.incomplete(subject, "rejected_facts", f"{subject}: {row['reason']}")
+    return gaps, noticed
 
 
 class Ledger:
@@ -95,7 +121,6 @@ class Ledger:
         self._next: int = 0
         self._count = 0
         self._lost: int = 0
-        self._gap_count = journal.gap_count
         self._holes: list[tuple[int, int]] = []
         # Possible hashes of the entry before; None if unknown.
         self._hashes: tuple[Any, ...] | None = (FIRST_HASH,)
@@ -163,15 +188,14 @@ class Ledger:
 
     def _follow(self, subject: str, n: int, data: bytes | None, stored: Any) -> bool:
         """Check that an entry continues the chain."""
+        if self._count == 0 and self._journal.root is not None:
+            self._begin_branch(n)
         if n != self._next:
-            self._hashes = self._hashes_before_branch(n) if self._next == 0 else None
-            if self._hashes is not None:
-                self._gap_count -= 1  # the notice of the branch explains no missing entries
-            else:
-                if len(self._holes) < _MAX_HOLES:
-                    self._holes.append((self._next, n - 1))
-                if len(self._holes) > self._gap_count:
-                    self._lost += n - self._next
+            self._hashes = None
+            if len(self._holes) < _MAX_HOLES:
+                self._holes.append((self._next, n - 1))
+            if len(self._holes) > self._journal.gap_count:
+                self._lost += n - self._next
         self._next, self._count = n + 1, self._count + 1
         if data is None:
             self._hashes = (stored,) if isinstance(stored, bytes) else None
@@ -186,21 +210,17 @@ class Ledger:
         self._checking.damage(subject, _LEDGER, message, "hash")
         return False
 
-    def _hashes_before_branch(self, n: int) -> tuple[Any, ...] | None:
-        """The possible hashes before the first entry of a branch; None if it is no branch.
-
-        The entries before are those of the journal from which the branch departs, or of another
-        branch of that journal.
-        """
-        root = None if self._journal.row is None else self._journal.row["branch_of"]
-        if root is None:
-            return None
-        rows = self._checking.source.read(_LEDGER, _BEFORE_BRANCH, (n - 1, root, root))
-        return tuple(bytes(stored) for (stored,) in rows or ()) or None
+    def _begin_branch(self, n: int) -> None:
+        """Begin behind the newest entry before `n` of the journals from which a branch departs."""
+        family = (self._journal.root, self._journal.root, self._journal.key)
+        rows = self._checking.source.read(_LEDGER, _BEFORE_BRANCH, (*family, *family, n)) or ()
+        for before, _ in rows:
+            self._next = before + 1 if isinstance(before, int) else self._next
+        self._hashes = tuple(one for _, one in rows if isinstance(one, bytes)) or None
 
     def _check_holes(self) -> None:
         checking, journal = self._checking, self._journal
-        is_explained = len(self._holes) <= self._gap_count
+        is_explained = len(self._holes) <= journal.gap_count
         for first, last in self._holes:
             entries = f"entry {first}" if first == last else f"entries {first} to {last}"
             subject = f"{entries} of {journal.name}"
@@ -212,7 +232,7 @@ class Ledger:
 
     def _check_head(self, row: Row) -> None:
         """Compare the end of the ledger with the row of the journal."""
-        checking, name, has_gaps = self._checking, self._journal.name, self._gap_count > 0
+        checking, name, has_gaps = self._checking, self._journal.name, self._journal.gap_count > 0
         if row["entry_count"] != self._count:
             message = f"{name} has {self._count:,} entries, not {row['entry_count']}"
             checking.damage(name, "journals", message, "entry_count")

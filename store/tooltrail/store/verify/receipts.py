@@ -37,7 +37,7 @@ class Receipts:
                     bodies[stream.digest] = self._content(call, stream)
             made = self._maker.outcome(fact, bodies, family, policy)
         except (TooltrailError, LookupError, TypeError, ValueError) as error:
-            message = f"the receipt of {call.subject} cannot be made anew: {error}"
+            message = f"the receipt of {call.subject} cannot be made again: {error}"
             checking.incomplete(call.subject, "surfaces", message)
             return
         checking.totals.checked["receipts"] += 1
