@@ -9,12 +9,12 @@ import contextlib
 import fcntl
 import os
 import struct
-import zlib
 from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.journal.frames import (
+    CRC_SIZE,
     FIRST_HASH,
     FRAMES_FROM,
     HASH_SIZE,
@@ -25,6 +25,7 @@ from tooltrail.journal.frames import (
     find_acknowledged,
     read_frames,
     unpack_frame,
+    with_crc,
 )
 from tooltrail.journal.segments import (
     OpenSegment,
@@ -42,8 +43,7 @@ HINT_NAME: Final = "end"
 
 ID_SIZE: Final = 16
 _HINT: Final = struct.Struct(f"<{ID_SIZE}sQQQQ{HASH_SIZE}s")
-_CRC: Final = struct.Struct("<I")
-_HINT_SIZE: Final = _HINT.size + _CRC.size
+_HINT_SIZE: Final = _HINT.size + CRC_SIZE
 
 
 class Tail(NamedTuple):
@@ -97,12 +97,11 @@ class JournalLock:
     def close(self) -> None:
         """Close the descriptors. If this process holds the lock, the lock is released."""
         # A fork or an interrupt between the statements must not close a descriptor twice.
-        descriptor, self.descriptor = self.descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-        descriptor, self._hint = self._hint, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+        descriptors = (self.descriptor, self._hint)
+        self.descriptor = self._hint = -1
+        for descriptor in descriptors:
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def __del__(self) -> None:
         self.close()
@@ -113,9 +112,8 @@ class JournalLock:
 
     def write_hint(self, tail: Tail) -> None:
         """Write where the newest segment ends. Without the hint, the next writer has to search."""
-        data = _HINT.pack(*tail)
         with contextlib.suppress(OSError):  # a full disk: the facts themselves are written
-            os.pwrite(self._hint, data + _CRC.pack(zlib.crc32(data)), 0)
+            os.pwrite(self._hint, with_crc(_HINT.pack(*tail)), 0)
 
     def _open(self) -> None:
         self.close()
@@ -135,10 +133,8 @@ def peek_hint(folder: Path) -> Tail | None:
 
 
 def _tail_in(data: bytes) -> Tail | None:
-    if len(data) < _HINT_SIZE:
-        return None
-    (crc,) = _CRC.unpack_from(data, _HINT.size)
-    return Tail(*_HINT.unpack_from(data)) if zlib.crc32(data[: _HINT.size]) == crc else None
+    hint = data[: _HINT.size]
+    return Tail(*_HINT.unpack(hint)) if data[:_HINT_SIZE] == with_crc(hint) else None
 
 
 def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]:

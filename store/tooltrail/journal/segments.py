@@ -22,12 +22,17 @@ import errno
 import os
 import re
 import struct
-import zlib
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from tooltrail.journal.frames import FRAMES_FROM, HEADER_SIZE, BrokenFrameError, read_header
+from tooltrail.journal.frames import (
+    FRAMES_FROM,
+    HEADER_SIZE,
+    BrokenFrameError,
+    read_header,
+    with_crc,
+)
 from tooltrail.records.errors import DamageError
 from tooltrail.records.frozen import Frozen
 
@@ -44,7 +49,6 @@ MOST_ROOM_BYTES: Final = 1 << 20
 """Limits of the zeros that are written ahead: as many bytes as the segment has already."""
 
 _HEAD: Final = struct.Struct("<4sI16sQQ32s")
-_CRC: Final = struct.Struct("<I")
 _NUMBER: Final = re.compile("[0-9]{8,16}")
 _MAGIC: Final = b"TTj1"
 _PRIVATE: Final = 0o600
@@ -68,20 +72,13 @@ class SegmentHead(Frozen):
 
     def packed(self) -> bytes:
         """The bytes of the head, with their CRC."""
-        data = _HEAD.pack(
-            _MAGIC,
-            VERSION,
-            self.journal.bytes,
-            self.number,
-            self.first_index,
-            self.previous_hash,
-        )
-        return data + _CRC.pack(zlib.crc32(data))
+        place = (self.number, self.first_index, self.previous_hash)
+        return with_crc(_HEAD.pack(_MAGIC, VERSION, self.journal.bytes, *place))
 
     @property
     def stamp(self) -> int:
         """The CRC-32 of the head, which every frame of the segment repeats."""
-        return zlib.crc32(self.packed()[: _HEAD.size])
+        return int.from_bytes(self.packed()[_HEAD.size :], "little")
 
 
 def segment_path(folder: Path, number: int) -> Path:
@@ -165,9 +162,7 @@ def read_head(data: bytes, path: Path) -> SegmentHead:
     Raises:
         DamageError: the bytes are not a valid head of this version and of this file name.
     """
-    if len(data) < FRAMES_FROM or _CRC.unpack_from(data, _HEAD.size)[0] != zlib.crc32(
-        data[: _HEAD.size]
-    ):
+    if data[:FRAMES_FROM] != with_crc(data[: _HEAD.size]):
         raise DamageError(f"segment {path} is damaged: its head is altered", path=str(path))
     magic, version, journal, number, first_index, previous_hash = _HEAD.unpack_from(data)
     if magic != _MAGIC or version != VERSION:
