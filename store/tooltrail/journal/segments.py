@@ -101,6 +101,7 @@ class OpenSegment:
 
     Attributes:
         size: last known size of the file in bytes, with the zeros.
+        end: offset behind the last frame that this process found or wrote.
         synced: offset up to which the file survives a power cut.
         repeated: bodies of many facts that this process wrote to the segment.
     """
@@ -113,7 +114,7 @@ class OpenSegment:
         self.number = head.number
         self.stamp = head.stamp
         self.size = os.fstat(descriptor).st_size
-        self.synced = 0
+        self.end = self.synced = 0
         self.repeated: set[bytes] = set()
 
     def __del__(self) -> None:
