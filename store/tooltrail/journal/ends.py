@@ -40,6 +40,7 @@ from tooltrail.journal.segments import (
 from tooltrail.records.errors import DamageError
 
 HINT_NAME: Final = "end"
+_ZEROS: Final = bytes(HEADER_SIZE)
 
 ID_SIZE: Final = 16
 _HINT: Final = struct.Struct(f"<{ID_SIZE}sQQQQ{HASH_SIZE}s")
@@ -66,6 +67,11 @@ class Tail(NamedTuple):
     def cursor(self) -> Cursor:
         """The position of the next frame."""
         return Cursor(self.segment, self.end, self.next_index, self.hash or None)
+
+    def is_end_of(self, segment: OpenSegment) -> bool:
+        """Whether no frame begins at this end of a segment, and the segment is not sealed there."""
+        is_same = (self.segment, self.journal) == (segment.number, segment.head.journal.bytes)
+        return is_same and os.pread(segment.descriptor, HEADER_SIZE, self.end) == _ZEROS
 
 
 class JournalLock:
@@ -145,16 +151,15 @@ def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]
     if a file cannot be read or written.
     """
     numbers = segment_numbers(folder)
-    newest = numbers[-1] if numbers else 0
-    if hint is not None and hint.segment > newest:
+    if hint is not None and hint.segment > max(numbers, default=0):
         return None, hint
     if not numbers:
         return None, Tail(os.urandom(ID_SIZE), 0, 0, 0, 0, FIRST_HASH)
     try:
-        segment = open_segment(folder, newest)
+        segment = open_segment(folder, numbers[-1])
     except DamageError:
         return None, _end_of_damaged(folder, numbers, hint)
-    if hint is not None and _is_right(segment, hint) and segment.has_end_at(hint.end):
+    if hint is not None and _is_right(segment, hint) and hint.is_end_of(segment):
         return segment, hint
     return segment, _walk(segment)
 
@@ -176,8 +181,6 @@ def _is_right(segment: OpenSegment, hint: Tail) -> bool:
     After a power cut, the last frame may be on the disk although the frame before it is not. Frames
     that were synced before the last frame was written exist for certain; later ones are checked.
     """
-    if (hint.journal, hint.segment) != (segment.head.journal.bytes, segment.number):
-        return False
     if hint == first_tail(segment.head):
         return True
     if not FRAMES_FROM <= hint.last < hint.end <= segment.size:

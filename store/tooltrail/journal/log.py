@@ -240,13 +240,7 @@ class JournalLog:
     def _end(self) -> tuple[OpenSegment, Tail]:
         """The newest segment and where it ends, even if another process wrote to it last."""
         segment, hint = self._segment, self._lock.read_hint()
-        if (
-            segment is not None
-            and hint is not None
-            and hint.segment == segment.number
-            and hint.journal == segment.head.journal.bytes
-            and segment.has_end_at(hint.end)
-        ):
+        if segment is not None and hint is not None and hint.is_end_of(segment):
             return segment, hint
         # The segment is not open yet, or another writer sealed it or died during an append.
         if segment is not None and segment.number not in self._failed:

@@ -52,7 +52,6 @@ _HEAD: Final = struct.Struct("<4sI16sQQ32s")
 _NUMBER: Final = re.compile("[0-9]{8,16}")
 _MAGIC: Final = b"TTj1"
 _PRIVATE: Final = 0o600
-_ZEROS: Final = bytes(HEADER_SIZE)
 _OPEN: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -120,10 +119,6 @@ class OpenSegment:
     def __del__(self) -> None:
         if self.descriptor >= 0:
             os.close(self.descriptor)
-
-    def has_end_at(self, offset: int) -> bool:
-        """Whether no frame begins at an offset, and the segment is not sealed there."""
-        return os.pread(self.descriptor, HEADER_SIZE, offset) == _ZEROS
 
 
 def create_segment(folder: Path, head: SegmentHead) -> OpenSegment:
