@@ -132,10 +132,9 @@ class JournalLock:
 
 def peek_hint(folder: Path) -> Tail | None:
     """The end according to the hint, read without the lock; None if the hint is unreadable."""
-    try:
+    with contextlib.suppress(OSError):
         return _tail_in((folder / HINT_NAME).read_bytes())
-    except OSError:
-        return None
+    return None
 
 
 def _tail_in(data: bytes) -> Tail | None:

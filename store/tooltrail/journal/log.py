@@ -33,7 +33,6 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MOST_REPEATED: Final = 1024
 """The most bodies of a segment that a writer remembers having written."""
 
-
 Acknowledge: TypeAlias = Literal["process", "journal", "store"]
 """Which failures a record survives once it is acknowledged.
 
@@ -66,6 +65,8 @@ def sync_files(entries: Sequence[Entry]) -> None:
         UnavailableError: the disk failed.
     """
     files = [path for entry in entries for path in entry.files]
+    if not files:
+        return
     with unavailable_if_failing("the spool cannot be synced"):
         for path in files:
             sync_path(path)
