@@ -122,12 +122,10 @@ class RecordedStream(Generic[ChunkT]):
         check_stream(chunks)
         self._session = session
         self._chunks = chunks
-        self._ahead: Iterator[ChunkT] | None = None
-        self._later: AsyncIterator[ChunkT] | None = None
         self._stream = ResponseStream(wire_format(format_name), session.servers)
         self._data: list[bytes] = []
+        # The owner is None until the fact that the answer begins is recorded.
         self._started = _started(session, format_name, provider)
-        self._is_begun = False
         self._capture = Capture(
             PAYLOAD,
             session.recorder.spool / str(self._started.id) / f"{PAYLOAD}.zst",
@@ -146,10 +144,10 @@ class RecordedStream(Generic[ChunkT]):
             raise WrongLoopError("the stream is asynchronous: use `async for`")
         self._begin()
         # All loops share one iterator, so each continues where the previous one was left.
-        self._ahead = self._ahead or iter(self._chunks)
+        chunks = self._chunks = iter(self._chunks)
         goes_on = False
         try:
-            for chunk in self._ahead:
+            for chunk in chunks:
                 self._keep(chunk)
                 yield chunk
         except GeneratorExit:
@@ -163,10 +161,10 @@ class RecordedStream(Generic[ChunkT]):
         if not isinstance(self._chunks, AsyncIterable):
             raise WrongLoopError("the stream is not asynchronous: use `for`")
         await asyncio.to_thread(self._begin)
-        self._later = self._later or aiter(self._chunks)
+        chunks = self._chunks = aiter(self._chunks)
         goes_on = False
         try:
-            async for chunk in self._later:
+            async for chunk in chunks:
                 self._keep(chunk)
                 yield chunk
         except GeneratorExit:
@@ -184,7 +182,7 @@ class RecordedStream(Generic[ChunkT]):
                 chunks stay in the spool.
         """
         with self._closing:
-            if self._answer is not None or self._is_closing or not self._is_begun:
+            if self._answer is not None or self._is_closing or self._started.owner is None:
                 return
             self._is_closing = True
             try:
@@ -219,10 +217,10 @@ class RecordedStream(Generic[ChunkT]):
     def _begin(self) -> None:
         """Record that an answer begins, before its first chunk is requested."""
         with self._closing:
-            if not self._is_begun:
-                owner = self._session.recorder.owner.name()
-                self._session.append([Entry(self._started.replaced(owner=owner))])
-                self._is_begun = True
+            if self._started.owner is None:
+                started = self._started.replaced(owner=self._session.recorder.owner.name())
+                self._session.append([Entry(started)])
+                self._started = started
 
     def _keep(self, chunk: ChunkT) -> None:
         if self._response is not None:

@@ -13,20 +13,17 @@ now: Final = partial(datetime.now, UTC)
 """The time, aware UTC."""
 
 
-def _unix_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class _Ids:
-    factory = IdFactory(unix_ms=_unix_ms, entropy=os.urandom)
+    factory: IdFactory
+
+    @classmethod
+    def renew(cls) -> None:
+        cls.factory = IdFactory(unix_ms=lambda: time.time_ns() // 1_000_000, entropy=os.urandom)
 
 
-def _renew() -> None:
-    # A fork would continue its parent's counter; only the random digits would tell them apart.
-    _Ids.factory = IdFactory(unix_ms=_unix_ms, entropy=os.urandom)
-
-
-os.register_at_fork(after_in_child=_renew)
+_Ids.renew()
+# A fork would continue its parent's counter; only the random digits would tell them apart.
+os.register_at_fork(after_in_child=_Ids.renew)
 
 
 def new_id() -> UUID:

@@ -9,12 +9,12 @@ import contextlib
 import fcntl
 import os
 import struct
-import zlib
 from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.journal.frames import (
+    CRC_SIZE,
     FIRST_HASH,
     FRAMES_FROM,
     HASH_SIZE,
@@ -25,6 +25,7 @@ from tooltrail.journal.frames import (
     find_acknowledged,
     read_frames,
     unpack_frame,
+    with_crc,
 )
 from tooltrail.journal.segments import (
     OpenSegment,
@@ -39,11 +40,11 @@ from tooltrail.journal.segments import (
 from tooltrail.records.errors import DamageError
 
 HINT_NAME: Final = "end"
+_ZEROS: Final = bytes(HEADER_SIZE)
 
 ID_SIZE: Final = 16
 _HINT: Final = struct.Struct(f"<{ID_SIZE}sQQQQ{HASH_SIZE}s")
-_CRC: Final = struct.Struct("<I")
-_HINT_SIZE: Final = _HINT.size + _CRC.size
+_HINT_SIZE: Final = _HINT.size + CRC_SIZE
 
 
 class Tail(NamedTuple):
@@ -66,6 +67,11 @@ class Tail(NamedTuple):
     def cursor(self) -> Cursor:
         """The position of the next frame."""
         return Cursor(self.segment, self.end, self.next_index, self.hash or None)
+
+    def is_end_of(self, segment: OpenSegment) -> bool:
+        """Whether no frame begins at this end of a segment, and the segment is not sealed there."""
+        is_same = (self.segment, self.journal) == (segment.number, segment.head.journal.bytes)
+        return is_same and os.pread(segment.descriptor, HEADER_SIZE, self.end) == _ZEROS
 
 
 class JournalLock:
@@ -97,12 +103,11 @@ class JournalLock:
     def close(self) -> None:
         """Close the descriptors. If this process holds the lock, the lock is released."""
         # A fork or an interrupt between the statements must not close a descriptor twice.
-        descriptor, self.descriptor = self.descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-        descriptor, self._hint = self._hint, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+        descriptors = (self.descriptor, self._hint)
+        self.descriptor = self._hint = -1
+        for descriptor in descriptors:
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def __del__(self) -> None:
         self.close()
@@ -113,9 +118,8 @@ class JournalLock:
 
     def write_hint(self, tail: Tail) -> None:
         """Write where the newest segment ends. Without the hint, the next writer has to search."""
-        data = _HINT.pack(*tail)
         with contextlib.suppress(OSError):  # a full disk: the facts themselves are written
-            os.pwrite(self._hint, data + _CRC.pack(zlib.crc32(data)), 0)
+            os.pwrite(self._hint, with_crc(_HINT.pack(*tail)), 0)
 
     def _open(self) -> None:
         self.close()
@@ -128,17 +132,14 @@ class JournalLock:
 
 def peek_hint(folder: Path) -> Tail | None:
     """The end according to the hint, read without the lock; None if the hint is unreadable."""
-    try:
+    with contextlib.suppress(OSError):
         return _tail_in((folder / HINT_NAME).read_bytes())
-    except OSError:
-        return None
+    return None
 
 
 def _tail_in(data: bytes) -> Tail | None:
-    if len(data) < _HINT_SIZE:
-        return None
-    (crc,) = _CRC.unpack_from(data, _HINT.size)
-    return Tail(*_HINT.unpack_from(data)) if zlib.crc32(data[: _HINT.size]) == crc else None
+    hint = data[: _HINT.size]
+    return Tail(*_HINT.unpack(hint)) if data[:_HINT_SIZE] == with_crc(hint) else None
 
 
 def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]:
@@ -149,16 +150,15 @@ def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]
     if a file cannot be read or written.
     """
     numbers = segment_numbers(folder)
-    newest = numbers[-1] if numbers else 0
-    if hint is not None and hint.segment > newest:
+    if hint is not None and hint.segment > max(numbers, default=0):
         return None, hint
     if not numbers:
         return None, Tail(os.urandom(ID_SIZE), 0, 0, 0, 0, FIRST_HASH)
     try:
-        segment = open_segment(folder, newest)
+        segment = open_segment(folder, numbers[-1])
     except DamageError:
         return None, _end_of_damaged(folder, numbers, hint)
-    if hint is not None and _is_right(segment, hint) and segment.has_end_at(hint.end):
+    if hint is not None and _is_right(segment, hint) and hint.is_end_of(segment):
         return segment, hint
     return segment, _walk(segment)
 
@@ -180,8 +180,6 @@ def _is_right(segment: OpenSegment, hint: Tail) -> bool:
     After a power cut, the last frame may be on the disk although the frame before it is not. Frames
     that were synced before the last frame was written exist for certain; later ones are checked.
     """
-    if (hint.journal, hint.segment) != (segment.head.journal.bytes, segment.number):
-        return False
     if hint == first_tail(segment.head):
         return True
     if not FRAMES_FROM <= hint.last < hint.end <= segment.size:

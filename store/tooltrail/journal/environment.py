@@ -23,7 +23,6 @@ _MOST_REF_BYTES: Final = 1 << 20
 _MOST_CACHED: Final = 16
 """The most environments that are cached."""
 
-
 NOT_REDACTED: Final = {"redaction": "off"}
 """The member of an environment in which secrets are recorded as they are."""
 
@@ -35,8 +34,12 @@ def environment_json(more: Mapping[str, str] = {}) -> bytes:
     repository; and those in `more`. The commit changes while a process runs, so it is read again
     every 0.1 s.
     """
+    try:
+        cwd = os.getcwd()  # noqa: PTH109  the name as the system spells it
+    except FileNotFoundError:
+        cwd = ""
     period = int(time.monotonic() / _PERIOD_S)
-    return _encoded(os.getpid(), _current_folder(), period, tuple(more.items()))
+    return _encoded(os.getpid(), cwd, period, tuple(more.items()))
 
 
 @lru_cache(maxsize=_MOST_CACHED)
@@ -109,10 +112,3 @@ def _user(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except (KeyError, OSError):  # no passwd entry for this uid, as in many containers
         return str(uid)
-
-
-def _current_folder() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109  the name as the system spells it
-    except FileNotFoundError:
-        return ""

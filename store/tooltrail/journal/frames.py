@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from tooltrail.records.facts import Fact
 
 MAGIC: Final = b"TTf1"
-_HEADER: Final = struct.Struct("<4s4xIIQI32sI")
+_HEADER: Final = struct.Struct("<4sIIIQI32sI")
 HEADER_SIZE: Final = _HEADER.size
 _CRC: Final = struct.Struct("<I")
+CRC_SIZE: Final = _CRC.size
 _CRC_AT: Final = len(MAGIC)
-_CHECKED_FROM: Final = _CRC_AT + _CRC.size
+_CHECKED_FROM: Final = _CRC_AT + CRC_SIZE
 _LENGTH: Final = struct.Struct("<I")
 
 MAX_FRAME_BYTES: Final = 1 << 30
@@ -145,6 +146,11 @@ class Header(Frozen):
         return HEADER_SIZE + self.fact_length + self.bodies_length
 
 
+def with_crc(data: bytes) -> bytes:
+    """The data, followed by its CRC-32."""
+    return data + _CRC.pack(zlib.crc32(data))
+
+
 def link(previous_hash: bytes, fact_json: bytes) -> bytes:
     """The hash of a frame."""
     return hashlib.sha256(previous_hash + fact_json).digest()
@@ -169,17 +175,9 @@ def pack_frame(
             f"a record of {size:,} bytes is longer than a journal frame may be "
             f"({MAX_FRAME_BYTES:,}); capture long output as a stream"
         )
-    frame = bytearray(
-        _HEADER.pack(
-            MAGIC,
-            len(fact_json),
-            size - HEADER_SIZE - len(fact_json),
-            index,
-            durable_to,
-            frame_hash,
-            stamp,
-        )
-    )
+    bodies_length = size - HEADER_SIZE - len(fact_json)
+    header = (MAGIC, 0, len(fact_json), bodies_length, index, durable_to, frame_hash, stamp)
+    frame = bytearray(_HEADER.pack(*header))
     frame += fact_json
     for body in bodies:
         frame += _LENGTH.pack(len(body))
@@ -195,8 +193,7 @@ def read_header(data: bytes | memoryview) -> Header:
     magic, *values = _HEADER.unpack_from(data)
     if magic != MAGIC:
         raise BrokenFrameError("not a frame")
-    (crc,) = _CRC.unpack_from(data, _CRC_AT)
-    return Header(crc, *values)
+    return Header(*values)
 
 
 def unpack_frame(data: bytes | memoryview, cursor: Cursor) -> Frame:

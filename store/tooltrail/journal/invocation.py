@@ -240,8 +240,9 @@ class Invocation:
         check_type("output", output, CompleteOutput)
         check_type("seen", seen, str, NoneType)
         output = self._renamed(output)
-        unnamed = self._unnamed_streams(output)
-        streams = (*output.streams, *unnamed)
+        named = output.streams
+        unnamed = self._unnamed_streams(named) if self._captures else ()
+        streams = (*named, *unnamed)
         if unnamed and output.error is not None:
             partial_output = (*output.partial_output, *unnamed)
             output = output.model_copy(update={"partial_output": partial_output})
@@ -291,25 +292,24 @@ class Invocation:
             )
         return output.model_copy(update={"tool_name": self.tool_name})
 
-    def _unnamed_streams(self, output: CompleteOutput) -> tuple[StreamRecord, ...]:
+    def _unnamed_streams(self, named: Sequence[StreamRecord]) -> tuple[StreamRecord, ...]:
         """Close all captures, and return the streams with bytes that the output does not name.
 
         A stream whose role has other content in the output gets the role `<role>.captured`.
         """
         captures = dict(self._captures)
         kept = [one for one in captures.values() if not one.is_discarded]
-        records = [self.captured(one.close()) for one in kept]
-        digests = {one.role: one.digest for one in output.streams}
-        others = [one for one in output.streams if one.role not in captures]
-        named = {(one.digest, one.produced_size) for one in others}
+        digests = {one.role: one.digest for one in named}
+        others = {(one.digest, one.produced_size) for one in named if one.role not in captures}
         left = list[StreamRecord]()
-        for one in records:
+        for one in [self.captured(capture.close()) for capture in kept]:
             is_named = digests.get(one.role) == one.digest
-            if is_named or (one.digest, one.produced_size) in named or not one.produced_size:
+            if is_named or (one.digest, one.produced_size) in others or not one.produced_size:
                 continue
             role = one.role
             if role in digests:
-                role = _free_role(role, {*captures, *digests})
+                names = (f"{role[:_MOST_PREFIX_CHARS]}.captured{n or ''}" for n in count())
+                role = next(name for name in names if name not in captures and name not in digests)
                 digests[role] = one.digest
             left.append(one.model_copy(update={"role": role}))
         return tuple(left)
@@ -377,44 +377,29 @@ def _place_streams(
     """
     facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
     for stream in streams:
-        spooled, known = None, captured.get(stream.digest)
-        is_file = known is not None and known.staged is not None and stream.digest in published
-        if is_file or stream.content is None or stream.size > INLINE_BYTES:
-            path = _spooled_file(folder, stream, captured)
+        spooled, known, content = None, captured.get(stream.digest), stream.content
+        if content is not None and digest_of(content) != stream.digest:
+            raise InvalidRecordError(
+                f"stream {stream.role!r} has content that does not match its digest"
+            )
+        staged = None if known is None else known.staged
+        is_file = staged is not None and stream.digest in published
+        if is_file or content is None or stream.size > INLINE_BYTES:
+            path = staged or _write_file(folder, stream, captured)
             files.append(path)
             spooled = str(path.relative_to(folder.parent))
         else:
-            _check_digest(stream)
-            bodies.append(stream.content)
+            bodies.append(content)
         facts.append(StreamFact.of(stream, spooled))
     return facts, bodies, files
 
 
-def _free_role(role: str, taken: Collection[str]) -> str:
-    """A role for a captured stream, such as `stdout.captured`, that no other stream has."""
-    names = (f"{role[:_MOST_PREFIX_CHARS]}.captured{n or ''}" for n in count())
-    return next(name for name in names if name not in taken)
-
-
-def _check_digest(stream: StreamRecord) -> None:
-    if stream.content is not None and digest_of(stream.content) != stream.digest:
-        raise InvalidRecordError(
-            f"stream {stream.role!r} has content that does not match its digest"
-        )
-
-
-def _spooled_file(
-    folder: Path, stream: StreamRecord, captured: dict[Digest, CapturedStream]
-) -> Path:
-    """The spool file of a stream. If the content is in memory, the first call writes the file."""
-    known = captured.get(stream.digest)
-    if known is not None and known.staged is not None:
-        return known.staged
+def _write_file(folder: Path, stream: StreamRecord, captured: dict[Digest, CapturedStream]) -> Path:
+    """Write the content of a stream into a file of the spool, as if it had been captured."""
     if stream.content is None:
         raise InvalidRecordError(
             f"stream {stream.role!r} has no content and was not captured by this call"
         )
-    _check_digest(stream)
     path = folder / f"{stream.role}.zst"
     while path.exists():  # the file of a capture with this role and other content
         path = path.with_suffix(".output.zst")

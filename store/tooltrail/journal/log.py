@@ -24,7 +24,7 @@ import tooltrail.journal.segments as segments  # noqa: PLR0402  the package woul
 from tooltrail.journal.ends import JournalLock, Tail, find_end, first_tail, next_head
 from tooltrail.journal.frames import HEADER_SIZE, link, pack_frame
 from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names, sync_path
-from tooltrail.records.errors import DiskFullError, UnavailableError
+from tooltrail.records.errors import DiskFullError, UnavailableError, unavailable_if_failing
 from tooltrail.records.fact_spelling import fact_json
 from tooltrail.records.facts import Fact
 from tooltrail.records.frozen import Frozen
@@ -32,7 +32,6 @@ from tooltrail.records.frozen import Frozen
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MOST_REPEATED: Final = 1024
 """The most bodies of a segment that a writer remembers having written."""
-
 
 Acknowledge: TypeAlias = Literal["process", "journal", "store"]
 """Which failures a record survives once it is acknowledged.
@@ -66,14 +65,14 @@ def sync_files(entries: Sequence[Entry]) -> None:
         UnavailableError: the disk failed.
     """
     files = [path for entry in entries for path in entry.files]
-    try:
+    if not files:
+        return
+    with unavailable_if_failing("the spool cannot be synced"):
         for path in files:
             sync_path(path)
         for folder in {path.parent for path in files}:
             sync_path(folder)
             sync_path(folder.parent)
-    except OSError as error:
-        raise UnavailableError(f"the spool cannot be synced: {error.strerror}") from error
 
 
 class Position(Frozen):
@@ -106,21 +105,17 @@ class JournalLog:
         """Prepare. Nothing is created or opened yet."""
         self.folder = folder
         self._lock = JournalLock(folder)
-        self._begin_anew()
+        self.reset()
         _logs.add(self)
-
-    def _begin_anew(self) -> None:
-        self._mutex = threading.Lock()
-        self._syncing = threading.Lock()
-        self._segment: OpenSegment | None = None
-        self._tail: Tail | None = None
-        self._failed: set[int] = set()
 
     def reset(self) -> None:
         """Start afresh in a forked child, since descriptors and locks belong to the parent."""
         # A copy of the descriptor would hold the lock on if the parent is killed during an append.
         self._lock.close()
-        self._begin_anew()
+        self._mutex = threading.Lock()
+        self._syncing = threading.Lock()
+        self._segment: OpenSegment | None = None
+        self._failed: set[int] = set()
 
     def record(self, entries: Sequence[Entry]) -> list[Position]:
         """Sync the spool files that facts name, then append the facts and sync them.
@@ -152,7 +147,6 @@ class JournalLog:
                 self._lock.take()
                 return self._append(spelled)
             except OSError as error:
-                self._tail = None  # the next append searches for the end
                 raise _translated(error, self.folder) from error
             finally:
                 # No statement may precede this call: Python could be interrupted there.
@@ -175,26 +169,20 @@ class JournalLog:
         if segment.synced >= position.end:
             return
         with self._syncing:
-            if segment.synced >= position.end:  # another thread synced these, too
-                return
-            # Other threads may have appended since. One sync covers their frames, too.
-            tail, ahead = self._tail, position.end
-            if tail is not None and tail.segment == segment.number:
-                ahead = max(tail.end, ahead)
-            try:
+            if segment.synced < position.end:  # no other thread synced these, too
+                # Other threads may have appended since. One sync covers their frames, too.
+                ahead = segment.end
                 self._sync(segment)
-            except OSError as error:
-                raise _translated(error, self.folder) from error
-            segment.synced = ahead
+                segment.synced = ahead
 
     def _sync(self, segment: OpenSegment, how: Callable[[int], None] = os.fdatasync) -> None:
         self._refuse_failed(segment.number)
         try:
             how(segment.descriptor)
-        except OSError:
+        except OSError as error:
             # The system reports a lost page only once. Nothing more is written to this segment.
             self._failed.add(segment.number)
-            raise
+            raise _translated(error, self.folder) from error
 
     def _refuse_failed(self, number: int) -> None:
         if number in self._failed:
@@ -206,12 +194,12 @@ class JournalLog:
     def close(self) -> None:
         """Sync pending frames, and close the descriptors. The next append opens them again."""
         with self._mutex:
-            segment, tail = self._segment, self._tail
-            if segment is not None and (tail is None or segment.synced < tail.end):
+            segment = self._segment
+            if segment is not None and segment.synced < segment.end:
                 # A thread that waits for a sync finds the error in `_failed`.
-                with suppress(OSError, UnavailableError):
+                with suppress(UnavailableError):
                     self._sync(segment)
-            self._segment = self._tail = None
+            self._segment = None
             self._lock.close()
 
     def _append(self, spelled: Sequence[tuple[bytes, Entry]]) -> list[Position]:
@@ -237,7 +225,8 @@ class JournalLog:
         self._make_room(segment, tail.end)
         segments.write_all(segment.descriptor, b"".join(parts), begin)
         segment.repeated |= written
-        self._keep(tail)
+        segment.end = tail.end
+        self._lock.write_hint(tail)
         return positions
 
     def _make_room(self, segment: OpenSegment, end: int) -> None:
@@ -252,14 +241,7 @@ class JournalLog:
     def _end(self) -> tuple[OpenSegment, Tail]:
         """The newest segment and where it ends, even if another process wrote to it last."""
         segment, hint = self._segment, self._lock.read_hint()
-        if (
-            segment is not None
-            and self._tail is not None
-            and hint is not None
-            and hint.segment == segment.number
-            and hint.journal == segment.head.journal.bytes
-            and segment.has_end_at(hint.end)
-        ):
+        if segment is not None and hint is not None and hint.is_end_of(segment):
             return segment, hint
         # The segment is not open yet, or another writer sealed it or died during an append.
         if segment is not None and segment.number not in self._failed:
@@ -269,10 +251,11 @@ class JournalLog:
             return self._begin_segment(tail)
         if hint is None or hint.segment != newest.number:
             sync_names(self.folder)  # the writer that began the segment may have died first
+        newest.end = tail.end
         if newest.number not in self._failed:
             self._sync(newest)
             newest.synced = tail.end
-        self._segment, self._tail = newest, tail
+        self._segment = newest
         return newest, tail
 
     def _seal(self, segment: OpenSegment, tail: Tail) -> tuple[OpenSegment, Tail]:
@@ -292,12 +275,8 @@ class JournalLog:
         if not tail.segment:
             sync_names(self.folder)
         self._segment, begin = segment, first_tail(head)
-        self._keep(begin)
+        self._lock.write_hint(begin)
         return segment, begin
-
-    def _keep(self, tail: Tail) -> None:
-        self._tail = tail
-        self._lock.write_hint(tail)
 
 
 def _unwritten(bodies: Sequence[bytes], before: set[bytes], written: set[bytes]) -> Iterator[bytes]:

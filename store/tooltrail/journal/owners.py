@@ -19,7 +19,6 @@ from tooltrail.journal.segments import make_private_folder
 from tooltrail.records.errors import unavailable_if_failing
 
 FOLDER_NAME: Final = "owners"
-_SUFFIX: Final = ".lock"
 _NAME: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -34,9 +33,6 @@ class Owner:
         """Prepare. No file is created yet."""
         self.spool = spool
         self.descriptor = -1
-        self._forget()
-
-    def _forget(self) -> None:
         self._mutex = threading.Lock()
         self._name: str | None = None
 
@@ -55,8 +51,7 @@ class Owner:
         """Release the lock and remove its file. Calls that have not ended count as interrupted."""
         with self._mutex:
             if self._name is not None:
-                with contextlib.suppress(OSError):
-                    _path(self.spool, self._name).unlink()
+                remove_owner(self.spool, self._name)
                 self._close()
                 self._name = None
                 _owners.discard(self)
@@ -82,7 +77,7 @@ class Owner:
     def leave_to_parent(self) -> None:
         """Start afresh in a forked child, since the lock belongs to the parent."""
         self._close()
-        self._forget()
+        self._mutex, self._name = threading.Lock(), None
         _owners.discard(self)
 
 
@@ -117,7 +112,7 @@ def remove_owner(spool: Path, name: str) -> None:
 
 
 def _path(spool: Path, name: str) -> Path:
-    return spool / FOLDER_NAME / f"{name}{_SUFFIX}"
+    return spool / FOLDER_NAME / f"{name}.lock"
 
 
 _owners: set[Owner] = set()

@@ -8,9 +8,9 @@ Every function raises `UnavailableError` if a file of the journal cannot be read
 
 import os
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, Self, TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
@@ -61,8 +61,9 @@ def read_journal_id(folder: Path) -> UUID | None:
     damage: DamageError | None = None
     for number in _segment_numbers(folder):
         try:
-            with _Open(folder, number) as segment:
-                return segments.read_head(segment.read(0, FRAMES_FROM), segment.path).journal
+            with _opened(folder, number) as segment:
+                data = os.pread(segment, FRAMES_FROM, 0)
+            return segments.read_head(data, segment_path(folder, number)).journal
         except FileNotFoundError:
             continue  # deleted after the folder was listed
         except DamageError as error:
@@ -87,9 +88,9 @@ def has_frames(folder: Path, cursor: Cursor) -> bool:
 
 def has_later_frames(folder: Path, cursor: Cursor) -> bool:
     """Whether there are bytes behind a cursor. Opens one file and reads a few bytes."""
-    with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
+    with suppress(FileNotFoundError), _opened(folder, cursor.segment) as segment:
         # Read more than a header: a failing disk may replace the beginning of a frame by zeros.
-        if segment.read(cursor.offset, _LOOK_BYTES).strip(b"\0"):
+        if os.pread(segment, _LOOK_BYTES, cursor.offset).strip(b"\0"):
             return True
     return any(number > cursor.segment for number in _segment_numbers(folder))
 
@@ -133,8 +134,8 @@ def furthest_end(folder: Path) -> tuple[int, int]:
     """
     numbers = _segment_numbers(folder)
     # The journal may not exist, or may be deleted during the call.
-    with suppress(IndexError, FileNotFoundError), _Open(folder, numbers[-1]) as segment:
-        return numbers[-1], segment.size
+    with suppress(IndexError, FileNotFoundError), _opened(folder, numbers[-1]) as segment:
+        return numbers[-1], os.fstat(segment).st_size
     return 0, 0
 
 
@@ -146,9 +147,9 @@ def sync_segment(folder: Path, number: int) -> None:
     with (
         unavailable_if_failing(f"segment {number} of {folder} cannot be synced"),
         suppress(FileNotFoundError),  # a deleted one was ingested durably
-        _Open(folder, number) as segment,
+        _opened(folder, number) as segment,
     ):
-        os.fdatasync(segment.descriptor)
+        os.fdatasync(segment)
 
 
 def delete_segments(folder: Path, *, before: int) -> int:
@@ -166,34 +167,20 @@ def delete_segments(folder: Path, *, before: int) -> int:
     return len(old)
 
 
-class _Open:
-    """A context manager that opens a segment for reading."""
-
-    def __init__(self, folder: Path, number: int) -> None:
-        self.path = segment_path(folder, number)
-        self.descriptor = -1
-
-    def __enter__(self) -> Self:
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            self.descriptor = os.open(self.path, flags)
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            raise UnavailableError(f"segment {self.path} cannot be read: {error}") from error
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self.descriptor)
-
-    @property
-    def size(self) -> int:
-        """The size of the file in bytes."""
-        return os.fstat(self.descriptor).st_size
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Bytes at an offset; fewer at the end of the file."""
-        return os.pread(self.descriptor, size, offset)
+@contextmanager
+def _opened(folder: Path, number: int) -> Generator[int]:
+    """The descriptor of a segment. Raises `FileNotFoundError` if the segment was deleted."""
+    path = segment_path(folder, number)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UnavailableError(f"segment {path} cannot be read: {error}") from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cursor]:
@@ -201,13 +188,14 @@ def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cu
 
     Yields damage to the head, or a gap for lost frames between the cursor and the segment.
     """
-    with _Open(folder, number) as segment:
-        try:
-            head = segments.read_head(segment.read(0, FRAMES_FROM), segment.path)
-        except DamageError as error:
-            begin = Cursor(number, FRAMES_FROM, cursor.index, None)
-            yield Gap(number, 0, segment.read(0, FRAMES_FROM), str(error), begin)
-            return begin
+    with _opened(folder, number) as segment:
+        data = os.pread(segment, FRAMES_FROM, 0)
+    try:
+        head = segments.read_head(data, segment_path(folder, number))
+    except DamageError as error:
+        begin = Cursor(number, FRAMES_FROM, cursor.index, None)
+        yield Gap(number, 0, data, str(error), begin)
+        return begin
     begin = Cursor(number, FRAMES_FROM, head.first_index, head.previous_hash)
     # Behind reported damage, the number of lost frames is unknown.
     is_next = cursor.hash is None and number == cursor.segment + 1
@@ -225,10 +213,10 @@ def _read_segment(
 ) -> Generator[Item, None, Cursor]:
     """Read a segment to its end, and return the position behind the last item."""
     looks = 0
-    with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
+    with suppress(FileNotFoundError), _opened(folder, cursor.segment) as segment:
         while True:
-            rest = max(0, segment.size - cursor.offset)
-            data = segment.read(cursor.offset, rest if looks else _CHUNK_BYTES)
+            rest = max(0, os.fstat(segment).st_size - cursor.offset)
+            data = os.pread(segment, rest if looks else _CHUNK_BYTES, cursor.offset)
             last: Frame | None = None
             for frame in read_frames(data, cursor):
                 last = frame
@@ -237,7 +225,9 @@ def _read_segment(
             if last is not None:
                 looks, cursor = 0, last.cursor
             elif looks > 1:  # the first read may have cut a long frame
-                gap = _gap(segment, cursor, data, is_sealed=is_sealed)
+                head = os.pread(segment, FRAMES_FROM + HEADER_SIZE, 0)
+                stamp = segments.find_stamp(head, segment_path(folder, cursor.segment))
+                gap = _gap(cursor, data, stamp, is_sealed=is_sealed)
                 if gap is None:
                     break
                 # The frame, and then the frames that prove it acknowledged, may have been written
@@ -248,12 +238,11 @@ def _read_segment(
     return cursor
 
 
-def _gap(segment: _Open, cursor: Cursor, rest: bytes, *, is_sealed: bool) -> Gap | None:
+def _gap(cursor: Cursor, rest: bytes, stamp: int | None, *, is_sealed: bool) -> Gap | None:
     """The damage at a cursor without a readable frame; None at the end and at a torn tail.
 
     `rest` contains the bytes of the segment from the cursor on.
     """
-    stamp = segments.find_stamp(segment.read(0, FRAMES_FROM + HEADER_SIZE), segment.path)
     behind = find_acknowledged(rest, cursor, stamp=stamp, is_sealed=is_sealed)
     if behind is not None:
         size, index = behind.offset - cursor.offset, behind.index

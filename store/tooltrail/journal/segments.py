@@ -22,12 +22,17 @@ import errno
 import os
 import re
 import struct
-import zlib
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from tooltrail.journal.frames import FRAMES_FROM, HEADER_SIZE, BrokenFrameError, read_header
+from tooltrail.journal.frames import (
+    FRAMES_FROM,
+    HEADER_SIZE,
+    BrokenFrameError,
+    read_header,
+    with_crc,
+)
 from tooltrail.records.errors import DamageError
 from tooltrail.records.frozen import Frozen
 
@@ -44,11 +49,9 @@ MOST_ROOM_BYTES: Final = 1 << 20
 """Limits of the zeros that are written ahead: as many bytes as the segment has already."""
 
 _HEAD: Final = struct.Struct("<4sI16sQQ32s")
-_CRC: Final = struct.Struct("<I")
 _NUMBER: Final = re.compile("[0-9]{8,16}")
 _MAGIC: Final = b"TTj1"
 _PRIVATE: Final = 0o600
-_ZEROS: Final = bytes(HEADER_SIZE)
 _OPEN: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -68,20 +71,13 @@ class SegmentHead(Frozen):
 
     def packed(self) -> bytes:
         """The bytes of the head, with their CRC."""
-        data = _HEAD.pack(
-            _MAGIC,
-            VERSION,
-            self.journal.bytes,
-            self.number,
-            self.first_index,
-            self.previous_hash,
-        )
-        return data + _CRC.pack(zlib.crc32(data))
+        place = (self.number, self.first_index, self.previous_hash)
+        return with_crc(_HEAD.pack(_MAGIC, VERSION, self.journal.bytes, *place))
 
     @property
     def stamp(self) -> int:
         """The CRC-32 of the head, which every frame of the segment repeats."""
-        return zlib.crc32(self.packed()[: _HEAD.size])
+        return int.from_bytes(self.packed()[_HEAD.size :], "little")
 
 
 def segment_path(folder: Path, number: int) -> Path:
@@ -104,6 +100,7 @@ class OpenSegment:
 
     Attributes:
         size: last known size of the file in bytes, with the zeros.
+        end: offset behind the last frame that this process found or wrote.
         synced: offset up to which the file survives a power cut.
         repeated: bodies of many facts that this process wrote to the segment.
     """
@@ -116,16 +113,12 @@ class OpenSegment:
         self.number = head.number
         self.stamp = head.stamp
         self.size = os.fstat(descriptor).st_size
-        self.synced = 0
+        self.end = self.synced = 0
         self.repeated: set[bytes] = set()
 
     def __del__(self) -> None:
         if self.descriptor >= 0:
             os.close(self.descriptor)
-
-    def has_end_at(self, offset: int) -> bool:
-        """Whether no frame begins at an offset, and the segment is not sealed there."""
-        return os.pread(self.descriptor, HEADER_SIZE, offset) == _ZEROS
 
 
 def create_segment(folder: Path, head: SegmentHead) -> OpenSegment:
@@ -165,9 +158,7 @@ def read_head(data: bytes, path: Path) -> SegmentHead:
     Raises:
         DamageError: the bytes are not a valid head of this version and of this file name.
     """
-    if len(data) < FRAMES_FROM or _CRC.unpack_from(data, _HEAD.size)[0] != zlib.crc32(
-        data[: _HEAD.size]
-    ):
+    if data[:FRAMES_FROM] != with_crc(data[: _HEAD.size]):
         raise DamageError(f"segment {path} is damaged: its head is altered", path=str(path))
     magic, version, journal, number, first_index, previous_hash = _HEAD.unpack_from(data)
     if magic != _MAGIC or version != VERSION:

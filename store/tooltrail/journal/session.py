@@ -27,12 +27,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import check_type
-from tooltrail.records.facts import (
-    MessageAdded,
-    SessionClosed,
-    SessionOpened,
-    ToolsOffered,
-)
+from tooltrail.records.facts import MessageAdded, SessionClosed, SessionOpened, ToolsOffered
 from tooltrail.records.failures import error_of_exception
 from tooltrail.records.ids import keyed_id
 

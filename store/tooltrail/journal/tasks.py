@@ -23,7 +23,6 @@ class _Job:
     """The facts of one task, and their progress."""
 
     make: Callable[[], tuple[Sequence[Entry], Any]]
-    loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     entries: Sequence[Entry] = ()
     made: object = None
@@ -57,14 +56,13 @@ class AppendingThread:
         self, make: Callable[[], tuple[Sequence[Entry], T]]
     ) -> asyncio.Future[tuple[Acknowledge, T]]:
         """See `Recorder.append_async`."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[tuple[Acknowledge, T]] = loop.create_future()
+        future: asyncio.Future[tuple[Acknowledge, T]] = asyncio.get_running_loop().create_future()
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="tooltrail", daemon=True)
                 self._jobs = queue.SimpleQueue()
                 self._thread.start()
-            self._jobs.put(_Job(make, loop, future))
+            self._jobs.put(_Job(make, future))
         return future
 
     def close(self) -> None:
@@ -83,11 +81,8 @@ class AppendingThread:
             while len(batch) < _MOST_TOGETHER and not jobs.empty():
                 batch.append(jobs.get())
             goes_on = batch[-1] is not None  # `close` puts None behind all jobs
-            self._do([job for job in batch if job is not None])
-
-    def _do(self, batch: Sequence[_Job]) -> None:
-        made = [job for job in batch if _succeeded(_make, [job])]
-        _answer(_succeeded(self._wait, _succeeded(self._write, made)))
+            made = [job for job in batch if job is not None and _succeeded(_make, [job])]
+            _answer(_succeeded(self._wait, _succeeded(self._write, made)))
 
     def _write(self, jobs: Sequence[_Job]) -> None:
         positions = iter(self._append([entry for job in jobs for entry in job.entries]))
@@ -129,7 +124,7 @@ def _answer(jobs: Sequence[_Job], error: BaseException | None = None) -> None:
     """Pass results or an error to the tasks; the tasks of one loop are woken together."""
     by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
     for job in jobs:
-        by_loop.setdefault(job.loop, []).append(job)
+        by_loop.setdefault(job.future.get_loop(), []).append(job)
     for loop, some in by_loop.items():
         with suppress(RuntimeError):  # the loop is closed, and no task waits any more
             loop.call_soon_threadsafe(_resolve, some, error)

@@ -64,21 +64,17 @@ def tool_results_message(
     lax = replace(policy, strict=False, identifiers="keep")
     export = known.write_history(Conversation.of([asked, results]), lax)
     if policy.strict:
-        _refuse_changes(export.report)
+        refused = ExportReport()
+        for change in export.report:
+            if change.kind not in _CHANGES_OF_ANSWER:
+                refused.add(change.kind, change.where, change.detail)
+        if refused:
+            raise ExportRefusedError(refused)
     items = [item for value in export.request.values() for item in list_in(value)]
     if export.report.of_kind("batch_as_text"):
         # The items are the calls as text, which the caller has in the answer, and the results.
         return items[-1:]
     return [item for item in items if known.is_result(object_in(item))]
-
-
-def _refuse_changes(report: ExportReport) -> None:
-    refused = ExportReport()
-    for change in report:
-        if change.kind not in _CHANGES_OF_ANSWER:
-            refused.add(change.kind, change.where, change.detail)
-    if refused:
-        raise ExportRefusedError(refused)
 
 
 def _asked(finished: Finished, policy: ExportPolicy) -> CallBlock:
