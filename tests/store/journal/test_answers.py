@@ -210,7 +210,7 @@ def test_a_stream_that_is_recorded_as_one_answer_is_refused_with_advice(
 def test_a_wrong_chunk_of_a_stream_is_refused_without_that_advice(store: Store, chunk: Any) -> None:
     with (
         store.open_session() as session,
-        pytest.raises(InvalidRecordError, match="is no answer and no part of a stream$"),
+        pytest.raises(InvalidRecordError, match=r"is no answer and no part of a stream$"),
     ):
         list(record_stream(session, "openai", iter([chunk])))
 
