@@ -128,9 +128,8 @@ def event_of(chunk: object) -> JsonObject:
 
 def check_answer(payload: object) -> None:
     """Raise `InvalidRecordError` if this is a stream and not one answer."""
-    known = (bytes, bytearray, memoryview, str, Mapping, Dumpable)
-    if isinstance(payload, Iterable | AsyncIterable) and not isinstance(payload, known):
-        name = type(payload).__name__
+    name, answers = type(payload).__name__, (bytes, bytearray, memoryview, str, Mapping, Dumpable)
+    if isinstance(payload, Iterable | AsyncIterable) and not isinstance(payload, answers):
         raise InvalidRecordError(f"{name} is not one answer: use record_stream for a stream")
 
 
