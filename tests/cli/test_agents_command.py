@@ -337,6 +337,15 @@ def test_an_agent_without_a_schema_prints_its_text(
     assert len(header) > 0
 
 
+def test_the_workspace_is_imported_only_for_a_check() -> None:
+    code = (
+        "import sys, tooltrail.cli._agent_lists\n"
+        "print([one for one in sys.modules if one.startswith('tooltrail.workspace')])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert ended.stdout.decode().splitlines() == ["[]"]
+
+
 def test_nothing_of_it_is_imported_for_the_version() -> None:
     code = (
         "import sys; sys.argv=['tooltrail','agents','--help']; from tooltrail.cli._app import app\n"

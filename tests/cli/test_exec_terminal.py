@@ -57,7 +57,9 @@ def test_always_gives_a_terminal_to_a_script(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("line", ["echo data | {} cat", "{} echo data </dev/null"])
-def test_a_line_that_no_key_is_typed_for_ends_once(cli: Cli, on_terminal: Open, line: str) -> None:
+def test_input_that_is_no_terminal_does_not_double_line_ends(
+    cli: Cli, on_terminal: Open, line: str
+) -> None:
     command = line.format(f"{' '.join(PROGRAM)} exec --")
     terminal = Terminal("/bin/sh", "-c", command)
     assert terminal.wait() == 0

@@ -75,7 +75,16 @@ def test_an_override_that_needs_a_longer_receipt_gets_it() -> None:
 @each_case(
     ("name", "value", "sentence"),
     [
-        ("preview_char", 5, "unknown key `preview_char`, did you mean `preview_chars`"),
+        (
+            "chars",
+            5,
+            "chars: unknown key `chars`; known keys: preview_chars, receipt_chars, max_items",
+        ),
+        (
+            "preview_char",
+            5,
+            "preview_char: unknown key `preview_char`, did you mean `preview_chars`",
+        ),
         ("preview_chars", "5", "preview_chars must be an integer, not str"),
         ("preview_chars", True, "preview_chars must be an integer, not bool"),
         ("preview_chars", 5.0, "preview_chars must be an integer, not float"),
@@ -87,3 +96,5 @@ def test_an_override_that_is_no_number_of_the_budget_is_refused(
 ) -> None:
     with pytest.raises(InvalidRecordError, match=sentence):
         Budget().overridden({name: value})
+    with pytest.raises(InvalidRecordError, match=f"^tools.x.{sentence}"):
+        Budget().overridden({name: value}, "tools.x.")

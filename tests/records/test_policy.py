@@ -243,7 +243,11 @@ def test_a_single_call_has_budgets_of_its_own() -> None:
             "[tools.Bash]\nfamilie = 'x'",
             "Bash.familie: unknown key `familie`, did you mean `family`",
         ),
-        ("[tools.Bash.budget]\nsize = 1", "tools.Bash.budget.size: unknown key `size`$"),
+        (
+            "[tools.Bash.budget]\nsize = 1",
+            "tools.Bash.budget.size: unknown key `size`; known keys: preview_chars, ",
+        ),
+        ("[tools.Bash]\nfamily = 5", "family: must be text, not a number: put it in quotes$"),
         ("[tools.Bash.budget]\npreview_chars = 'x'", "not a policy"),
     ],
 )

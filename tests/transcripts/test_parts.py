@@ -111,6 +111,7 @@ def test_json_has_the_blocks_of_a_message_and_no_call_twice() -> None:
         ("refusal", "the model refused (refusal)"),
         ("content_filter", "the answer was cut: a content filter stopped it (content_filter)"),
         ("SAFETY", "the answer was cut: a content filter stopped it (SAFETY)"),
+        ("MODEL_ARMOR", "the answer was cut: a content filter stopped it (MODEL_ARMOR)"),
         ("length", "the answer was cut: the token limit was reached (length)"),
         ("max_tokens", "the answer was cut: the token limit was reached (max_tokens)"),
         ("odd\n#9 reason", "the answer broke off here"),

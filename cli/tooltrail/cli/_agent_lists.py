@@ -39,7 +39,6 @@ from tooltrail.cli._times import shown
 from tooltrail.records import InvalidRecordError, NotFoundError
 from tooltrail.records.complaints import proposal
 from tooltrail.store import AgentVersionView, Store, iter_accepted_values
-from tooltrail.workspace.making import BUILT_IN
 
 
 def load_config(path: Path) -> AgentConfig:
@@ -65,6 +64,8 @@ def _with_unknown_tools(checked: CheckedAgent) -> CheckedAgent:
 
     It is never a problem, because a program can offer tools of its own.
     """
+    from tooltrail.workspace.making import BUILT_IN  # noqa: PLC0415  only `check` needs it
+
     if checked.config is None or checked.document is None:
         return checked
     found = [

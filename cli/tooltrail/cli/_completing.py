@@ -61,7 +61,8 @@ def _names(kind: str, beginning: str, context: click.Context) -> Iterator[tuple[
         if kind in SOURCES:
             yield from ((name, "") for name in distinct_values(connection, kind))
             return
-        table = kind.replace("artifacts", "invocations")
+        # An artifact is named by its invocation, too.
+        table = "invocations" if kind == "artifacts" else kind
         if context.command.name not in _RECORDING:
             yield "@last", f"the newest of all {table}"
         yield from _recent(connection, table, beginning)

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from itertools import islice
-from typing import Any
 
 import click
 
@@ -80,11 +79,13 @@ def print_hits(
     output: Listing,
     *,
     count: int,
+    cursor: str | None,
+    oldest_first: bool,
     rank: bool,
-    **options: Any,
+    context: int,
 ) -> int:
-    """Search, print the hits, and return the exit code. `options` are further ones of `Search`."""
-    if rank and (options["cursor"] or options["oldest_first"] or not isinstance(query, WordQuery)):
+    """Search, print the hits, and return the exit code."""
+    if rank and (cursor or oldest_first or not isinstance(query, WordQuery)):
         raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
     with interruptible(), location.open() as store:
         if query.phrases is not None and not _has_index(store):
@@ -97,8 +98,16 @@ def print_hits(
         is_slow = bool(count) and query.phrases is None
         bar = progress_bar("searching", _total(store, where)) if is_slow else nullcontext()
         with bar as update:
-            options["on_progress"] = update
-            search = Search(store.reader, lambda: store.archive, query, where, **options)
+            search = Search(
+                store.reader,
+                lambda: store.archive,
+                query,
+                where,
+                oldest_first=oldest_first,
+                cursor=cursor,
+                context=context,
+                on_progress=update,
+            )
             hits: Iterable[Hit] = search.hits(count) if count else search.hits()
             if rank:
                 hits = sorted(islice(hits, _RANKED), key=_relevance, reverse=True)

@@ -7,7 +7,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,13 +72,13 @@ class Text(NamedTuple):
 
     Attributes:
         role: the role of the stream; empty for an artifact.
-        blocks: reads its bytes from the beginning.
+        blocks: reads its bytes from the beginning. Close the generator: it holds an open file.
         artifact: opens a reader of the parts of an artifact; needs the index of the artifact.
             None for a stream that is no artifact.
     """
 
     role: str
-    blocks: Callable[[], Iterator[bytes]]
+    blocks: Callable[[], Generator[bytes]]
     artifact: Callable[[], ArtifactReader] | None = None
 
     @contextmanager
@@ -87,7 +87,7 @@ class Text(NamedTuple):
         if self.artifact is not None:
             yield self.artifact()
             return
-        with reader_of(self.blocks()) as reader:
+        with closing(self.blocks()) as blocks, reader_of(blocks) as reader:
             yield reader
 
     def part(self, read: Callable[[ArtifactReader], Iterator[bytes]]) -> Iterator[bytes]:
@@ -101,13 +101,14 @@ class Text(NamedTuple):
         if self.artifact is not None:
             yield from self.part(lambda one: one.iter_head(lines))
             return
-        for block in self.blocks():
-            count = block.count(b"\n")
-            if count >= lines:
-                yield b"".join(one + b"\n" for one in block.split(b"\n", lines)[:lines])
-                return
-            lines -= count
-            yield block
+        with closing(self.blocks()) as blocks:
+            for block in blocks:
+                count = block.count(b"\n")
+                if count >= lines:
+                    yield b"".join(one + b"\n" for one in block.split(b"\n", lines)[:lines])
+                    return
+                lines -= count
+                yield block
 
 
 def texts_of(
@@ -148,7 +149,8 @@ def print_output(
     if detail is not None and not detail.streams and role is None and detail.complete_json:
         write_block(sys.stdout.buffer, detail.complete_json.encode("utf-8", "surrogatepass"))
     for text in texts:
-        copy_blocks(text.blocks(), target_of(text.role, role))
+        with closing(text.blocks()) as blocks:
+            copy_blocks(blocks, target_of(text.role, role))
     return say_incomplete(store, detail, role)
 
 
@@ -179,13 +181,13 @@ def target_of(role: str, only: str | None) -> BinaryIO:
     return sys.stderr.buffer if role == "stderr" and only is None else sys.stdout.buffer
 
 
-def _checked(open_source: Callable[[], BinaryIO]) -> Iterator[bytes]:
+def _checked(open_source: Callable[[], BinaryIO]) -> Generator[bytes]:
     """The bytes of an artifact, after its digest was compared. Needs no index."""
     deque(_blocks_of(open_source), maxlen=0)
     yield from _blocks_of(open_source)
 
 
-def _spooled(folder: Path, role: str) -> Iterator[bytes]:
+def _spooled(folder: Path, role: str) -> Generator[bytes]:
     with StreamFollower(folder, role, lambda: False) as follower:
         yield from follower.poll()
 
@@ -199,7 +201,7 @@ def stored(store: Store, stream: StreamView) -> Text:
     return Text(stream.role, opened, artifact)
 
 
-def _blocks_of(open_source: Callable[[], BinaryIO]) -> Iterator[bytes]:
+def _blocks_of(open_source: Callable[[], BinaryIO]) -> Generator[bytes]:
     with open_source() as source:
         yield from iter(lambda: source.read(_BLOCK), b"")
 

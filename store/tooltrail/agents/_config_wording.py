@@ -42,7 +42,7 @@ def complaints(error: ValidationError) -> Iterator[tuple[Path, str]]:
         elif kind == "extra_forbidden":
             yield path, unknown_key(path)
         else:
-            sentence = sentence_of(details)
+            sentence = sentence_of(details, is_from_file=True)
             # An error about several keys has the position of the first of them.
             yield path or tuple(_NAMED.findall(sentence)[:1]), sentence
 

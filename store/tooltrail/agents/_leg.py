@@ -107,6 +107,11 @@ class LegRunner:
         message = f"Agent did not call {SUBMIT_RESULT} tool: {reason}"
         return Ending("result_not_submitted", message, limit)
 
+    def _refused(self, reason: str) -> Ending:
+        if self.judge is None:
+            return Ending("model_failed", reason)
+        return self._ended_by(None, reason)
+
     async def _step(self) -> Ending | None:
         """Ask once, and run the calls of the answer. Returns the ending if the leg ended."""
         self.spent.steps += 1
@@ -116,7 +121,7 @@ class LegRunner:
         message = answer.response.messages[0]
         self._messages.append(message)
         if (refusal := refusal_in(message)) and (self.judge is not None or not message.is_complete):
-            return self._ended_by(None, refusal)
+            return self._refused(refusal)
         if self.judge is not None:
             return await self._remind()
         if not message.is_complete:

@@ -14,6 +14,7 @@ from tooltrail.journal.answers import RecordedAnswer, record_stream
 from tooltrail.journal.session import Session
 from tooltrail.records import Conversation, Message, TextBlock, ToolDefinition
 from tooltrail.wire import ExportPolicy, JsonObject, TokenCounts, ToolChoice, wire_format
+from tooltrail.wire.finish_reasons import is_refusal
 
 _FIRST_PAUSE_MS = 500
 _LONGEST_PAUSE_MS = 30_000
@@ -21,15 +22,6 @@ _BAD_REQUEST = 400
 
 _NO_ENDS = frozenset({None, "in_progress", "queued"})
 """Finish reasons of an answer that did not end. Responses names its states until the end."""
-
-_REFUSALS = frozenset(
-    {
-        *("refusal", "content_filter"),  # Anthropic, OpenAI
-        *("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"),  # Gemini
-        *("IMAGE_SAFETY", "JAILBREAK", "MODEL_ARMOR"),
-    }
-)
-"""Finish reasons of a refused answer, and reasons why a prompt was blocked."""
 
 
 @dataclass(slots=True)
@@ -180,10 +172,10 @@ async def _with_first(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterat
 def refusal_in(message: Message) -> str:
     """A sentence about the refusal, if the model or its provider refused; else empty."""
     reason = None if message.origin is None else message.origin.finish_reason
-    if reason in _REFUSALS:
+    if is_refusal(reason):
         return f"the model refused to answer: {reason}"
-    is_refusal = any(isinstance(one, TextBlock) and one.is_refusal for one in message.blocks)
-    return "the model refused to answer" if is_refusal else ""
+    has_refusal = any(isinstance(one, TextBlock) and one.is_refusal for one in message.blocks)
+    return "the model refused to answer" if has_refusal else ""
 
 
 def _refuse_broken(answer: RecordedAnswer) -> None:
@@ -195,8 +187,8 @@ def _refuse_broken(answer: RecordedAnswer) -> None:
     response = answer.response
     if (failure := response.failure) is not None:
         said = ": ".join(filter(None, (failure.kind, failure.message))) or "no message"
-        is_transient = failure.kind not in _REFUSALS
-        raise ModelError(f"the model's server gave an error: {said}", is_transient=is_transient)
+        sentence = f"the model's server gave an error: {said}"
+        raise ModelError(sentence, is_transient=not failure.is_refusal)
     if not response.messages:
         raise ModelError("the answer has no message", is_transient=True)
     message = response.messages[0]

@@ -40,7 +40,7 @@ class ConfigProblem:
 
 
 class AgentConfigWarning(UserWarning):
-    """A part of a configuration is ignored."""
+    """A part of a configuration is ignored, or no value can satisfy a part of its schema."""
 
 
 class AgentConfigError(InvalidRecordError):

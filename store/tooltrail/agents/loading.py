@@ -23,7 +23,7 @@ from tooltrail.agents.config_problems import (
     quoted,
 )
 from tooltrail.agents.configuration import AgentConfig
-from tooltrail.agents.schemas._keywords import contradictions_of
+from tooltrail.agents.schemas import contradictions_of
 from tooltrail.records import NotFoundError, UnavailableError
 
 _SUFFIXES = (".yml", ".yaml")
@@ -46,7 +46,8 @@ class CheckedAgent:
         config: the configuration; None if it is not valid.
         problems: all problems. An id that two files share is a problem of both; their
             configurations are valid otherwise.
-        warnings: ignored parts: unknown sections, and an `output` without a schema.
+        warnings: unknown sections and an `output` without a schema, which are ignored; and parts of
+            the schema that no value can satisfy.
         document: the parsed document with positions; None if the file cannot be parsed.
     """
 
@@ -60,7 +61,7 @@ class CheckedAgent:
 def load_agent(path: str | os.PathLike[str]) -> AgentConfig:
     """Load the configuration of a file, or of the `agent.yml` in a folder.
 
-    An unknown section or an empty `output` is ignored with an `AgentConfigWarning`.
+    Gives an `AgentConfigWarning` for each of the warnings of `CheckedAgent`.
 
     Raises:
         AgentConfigError: the file is not a valid configuration, or cannot be read.
@@ -171,7 +172,7 @@ def _read_text(text: str, path: Path) -> CheckedAgent:
         AgentConfigError: the text cannot be parsed.
     """
     document = read_document(text, str(path))
-    value, ignored = _without_ignored(document)
+    value, found_warnings = _without_ignored(document)
     problems, config = set(document.problems), None
     try:
         # Strict, so that `"5"` and `true` are not numbers. JSON mode, so that a list fits a tuple.
@@ -186,22 +187,26 @@ def _read_text(text: str, path: Path) -> CheckedAgent:
         schema = {} if config.output is None else config.output.json_schema
         for fault in contradictions_of(schema):
             place = ("output", "schema", *read_pointer(fault.pointer))
-            problems.add(document.problem(place, fault.message))
+            found_warnings.append(document.problem(place, fault.message))
     return CheckedAgent(
-        path, None if problems else config, tuple(sorted(problems)), ignored, document
+        path,
+        None if problems else config,
+        tuple(sorted(problems)),
+        tuple(sorted(found_warnings)),
+        document,
     )
 
 
-def _without_ignored(document: Document) -> tuple[JsonValue, tuple[ConfigProblem, ...]]:
+def _without_ignored(document: Document) -> tuple[JsonValue, list[ConfigProblem]]:
     """The value of a document without ignored parts, and a warning for each ignored part."""
     value = document.value
     if not isinstance(value, dict):
-        return value, ()
+        return value, []
     messages = {key: unknown_key((key,)) for key in value.keys() - _SECTIONS}
     if value.get("output") == {}:
         messages["output"] = "there is no `schema`: the agent answers in free text"
-    found = (document.problem((key,), message) for key, message in messages.items())
-    return {key: one for key, one in value.items() if key not in messages}, tuple(sorted(found))
+    found = [document.problem((key,), message) for key, message in messages.items()]
+    return {key: one for key, one in value.items() if key not in messages}, found
 
 
 def _iter_files(top: Path) -> Iterator[Path]:

@@ -15,6 +15,7 @@ from typing import IO, Any
 from pydantic import JsonValue
 
 from tooltrail.agents.processes import run_process
+from tooltrail.agents.wrong_calls import WrongCallError
 from tooltrail.records import SearchOutput, StreamRecord
 
 TIMEOUT_MS = 60_000
@@ -55,7 +56,7 @@ async def run_search(
 
     Raises:
         TimeoutError: the search took too long.
-        ValueError: the pattern is not valid, or a file cannot be read.
+        WrongCallError: the pattern is not valid, or a file cannot be read.
     """
     ended = await run_process(
         # -P: no module is imported from the current folder, which a model may have written.
@@ -68,7 +69,7 @@ async def run_search(
     if ended.timed_out:
         raise TimeoutError(f"the search took longer than {TIMEOUT_MS // 1000} seconds")
     if ended.status != 0:
-        raise ValueError(bytes(ended.stderr.kept).decode(errors="replace").strip())
+        raise WrongCallError(bytes(ended.stderr.kept).decode(errors="replace").strip())
     head, _, matches = bytes(ended.stdout.kept).partition(b"\n")
     counts = json.loads(head)
     return SearchOutput(

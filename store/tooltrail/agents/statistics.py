@@ -193,8 +193,9 @@ def _count_work(counted: AgentStatistics, leg: LegView) -> None:
     for attempt in attempts:
         for error in attempt.errors:
             counted.errors[_INDEX.sub("[]", error.path)] += 1
-        # An entry beyond the largest number is not an error; it stands for all others.
-        if unlisted := min(attempt.error_count, MAX_VIOLATIONS) - len(attempt.errors):
+        # One entry beyond the largest number is not an error: see `NOT_LISTED`.
+        count = attempt.error_count - (attempt.error_count == MAX_VIOLATIONS + 1)
+        if unlisted := count - len(attempt.errors):
             counted.errors[UNLISTED] += unlisted
     ended = leg.ended
     if ended is None:

@@ -43,7 +43,8 @@ from tooltrail.wire import (
     read_stream,
     wire_format,
 )
-from tooltrail.wire.streaming import check_stream
+from tooltrail.wire.framing import LineEnds
+from tooltrail.wire.streaming import check_answer, check_stream
 from tooltrail.wire.sturdy import TOO_DEEP, bounded, is_bounded
 
 ChunkT = TypeVar("ChunkT", bound=Chunk)
@@ -85,6 +86,7 @@ def record_response(
         InvalidRecordError: the payload is not a JSON object.
         SessionClosedError, UnavailableError: see `Session`.
     """
+    check_answer(payload)
     known = wire_format(format_name)
     data, servers = _bytes_of(payload), known.unsplit(session.servers)
     response = _read(known, payload).with_servers(servers)
@@ -122,6 +124,7 @@ class RecordedStream(Generic[ChunkT]):
         check_stream(chunks)
         self._session = session
         self._chunks = chunks
+        self._line_ends = LineEnds()
         self._stream = ResponseStream(wire_format(format_name), session.servers)
         self._data: list[bytes] = []
         # The owner is None until the fact that the answer begins is recorded.
@@ -211,7 +214,8 @@ class RecordedStream(Generic[ChunkT]):
     def answer(self) -> RecordedAnswer:
         """The recorded answer. Raises `InvalidRecordError` if the stream has not ended yet."""
         if self._answer is None:
-            raise InvalidRecordError("the stream has not ended: iterate over it, or close it")
+            advice = ", or close it" if self._started.owner is not None else ""
+            raise InvalidRecordError(f"the stream has not ended: iterate over it{advice}")
         return self._answer
 
     def _begin(self) -> None:
@@ -230,7 +234,7 @@ class RecordedStream(Generic[ChunkT]):
             )
         is_event = not isinstance(chunk, bytes | str)
         # Serialize a client's object only once.
-        said = event_of(chunk) if is_event else chunk
+        said = event_of(chunk) if is_event else self._line_ends.add_to(_bytes_of(chunk))
         data = _bytes_of(said) + (b"\n" if is_event else b"")
         # If the spool cannot be written, the answer goes on: the capture reports its loss.
         self._capture.write(data)

@@ -32,8 +32,8 @@ LegOutcome = Literal[
 ended with a text. `result_not_submitted`: the model stopped, or a limit was reached, and nothing
 was submitted. `result_invalid`: likewise, but every submitted value was refused. `limit_reached`:
 an agent without a schema did not finish within its limits. `model_failed`: the model's server was
-unreachable, or returned an error. `cancelled`: the caller stopped the leg. `failed`: the program
-that ran the leg had an error.
+unreachable or returned an error, or the model refused an agent without a schema. `cancelled`: the
+caller stopped the leg. `failed`: the program that ran the leg had an error.
 """
 
 SUCCESSES: frozenset[LegOutcome] = frozenset({"submitted", "answered"})

@@ -71,10 +71,12 @@ class Bounds(Record):
         fields = type(self).model_fields
         field = fields.get(name)
         if field is None:
-            message = f"{place}{name}: unknown key `{name}`{proposal(name, fields)}"
+            closest = proposal(name, fields) or f"; known keys: {', '.join(fields)}"
+            message = f"{place}{name}: unknown key `{name}`{closest}"
             raise InvalidRecordError(one_line(message))
         if not isinstance(value, int) or isinstance(value, bool):
-            raise InvalidRecordError(f"{name} must be an integer, not {type(value).__name__}")
+            message = f"{place}{name} must be an integer, not {type(value).__name__}"
+            raise InvalidRecordError(one_line(message))
         number: int = value
         for bound in field.metadata:
             number = max(number, getattr(bound, "ge", number))

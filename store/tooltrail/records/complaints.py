@@ -1,4 +1,4 @@
-"""Turns pydantic's errors into sentences for the author of a file, who may not know Python."""
+"""Turns pydantic's errors into sentences for people who may not know Python."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -39,12 +39,21 @@ _IGNORED = str.maketrans("", "", "_-")
 _QUOTED = re.compile(r"'([^']*)'")
 
 
-def sentence_of(error: ErrorDetails) -> str:
-    """The problem of a value in one sentence, without the value."""
+def sentence_of(error: ErrorDetails, *, is_from_file: bool) -> str:
+    """The problem of a value in one sentence, without the value.
+
+    Args:
+        error: the problem.
+        is_from_file: whether a person wrote the value in a file. The sentence then says how to
+            write a text that looks like a number.
+    """
     kind, given = error["type"], error["input"]
     context = cast("Mapping[str, Any]", error.get("ctx", {}))
     if kind in _WANTED:
-        return _other_type(_WANTED[kind], given)
+        sentence = f"must be {_WANTED[kind]}, not {_type_word(given)}"
+        is_scalar = given is not None and not isinstance(given, list | dict)
+        lacks_quotes = is_from_file and kind == "string_type" and is_scalar
+        return f"{sentence}: put it in quotes" if lacks_quotes else sentence
     if kind in _TEMPLATES:
         return _TEMPLATES[kind].format(**context)
     if kind == "literal_error":
@@ -58,12 +67,6 @@ def _one_of(expected: str, given: object) -> str:
     if not isinstance(given, str):
         return f"{sentence}, not {_type_word(given)}"
     return sentence + (proposal(given, names) if names[1:] else "")
-
-
-def _other_type(wanted: str, given: object) -> str:
-    sentence = f"must be {wanted}, not {_type_word(given)}"
-    is_scalar = given is not None and not isinstance(given, list | dict)
-    return f"{sentence}: put it in quotes" if wanted == "text" and is_scalar else sentence
 
 
 def _type_word(value: object) -> str:

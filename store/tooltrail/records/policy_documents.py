@@ -106,6 +106,7 @@ def _described(
             error,
             *place,
             models={"": Policy, "families": Budget, "error": ErrorBudget, "tools": ToolPolicy},
+            is_from_file=True,
         )
         raise InvalidRecordError(f"not a policy: {complaint}") from error
 
@@ -117,15 +118,19 @@ def _table(value: object, place: str) -> Mapping[str, Any]:
 
 
 def first_complaint(
-    error: ValidationError, *place: str, models: Mapping[str, type[BaseModel]] = {}
+    error: ValidationError,
+    *place: str,
+    models: Mapping[str, type[BaseModel]] = {},
+    is_from_file: bool = False,
 ) -> str:
     """The first problem and its location below `place`, on one line without the value.
 
-    For an unknown key, the closest key of its section is proposed, if the model is known.
+    For an unknown key, the closest key of its section is proposed, if the model is known. For
+    `is_from_file`, see `sentence_of`.
     """
     first = error.errors(include_url=False)[0]
     path = [*place, *(str(part) for part in first["loc"] if part != "[key]")]
-    sentence = sentence_of(first)
+    sentence = sentence_of(first, is_from_file=is_from_file)
     if first["type"] == "extra_forbidden":
         model = models.get(path[0] if path[1:] else "", BaseModel)
         sentence = f"unknown key `{path[-1]}`{proposal(path[-1], model.model_fields)}"

@@ -26,18 +26,16 @@ from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._pairs import Pairs, repeats_receipt
 from tooltrail.transcripts._wording import one_line
 from tooltrail.wire import describe_block
+from tooltrail.wire.finish_reasons import End, end_of
 
 BROKEN_OFF = "the answer broke off here"
 
-_CUT = ("length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded")
-_FILTERED = ("content_filter", "content_filtered", "guardrail_intervened")
-_UNSAFE = ("SAFETY", "IMAGE_SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "SPII")
-_ENDS = {
-    "refusal": "the model refused",
-    **dict.fromkeys((*_FILTERED, *_UNSAFE), "the answer was cut: a content filter stopped it"),
-    **dict.fromkeys(_CUT, "the answer was cut: the token limit was reached"),
+_ENDS: dict[End, str] = {
+    "refused": "the model refused",
+    "filtered": "the answer was cut: a content filter stopped it",
+    "cut": "the answer was cut: the token limit was reached",
 }
-"""Why an incomplete answer ended, by the finish reasons of all formats."""
+"""Why an incomplete answer ended."""
 
 _SAID = "said"
 _WORDLESS = "[not in words]"
@@ -79,7 +77,8 @@ def parts_of(view: MessageView, pairs: Pairs) -> Iterator[Part]:
             parts.append(replace(part, label=_SAID) if _is_said(part) and parts else part)
     if not message.is_complete:
         reason = _finish_reason(message)
-        parts.append(Part(f"{_ENDS[reason]} ({reason})" if reason in _ENDS else BROKEN_OFF))
+        end = end_of(reason)
+        parts.append(Part(BROKEN_OFF if end is None else f"{_ENDS[end]} ({reason})"))
     yield from parts or [Part("") for _ in message.blocks[:1]]
 
 

@@ -58,18 +58,6 @@ class EventFraming:
             self._rest.append(chunk)
         return found
 
-    def lacks_line_end(self, chunk: bytes) -> bool:
-        """Whether the chunks are certainly lines without their ends, as of `iter_lines`."""
-        is_first = self._kind is None and len(self._rest) == 1
-        if not is_first or not chunk.startswith((b"data:", b"event:", b"{")):
-            return False
-        line = self._rest[0]
-        try:
-            _read(line.removeprefix(b"data:"))
-        except ValueError:
-            return line.startswith(b"event:") and chunk.startswith(b"data:")
-        return not line.endswith(b"\r")
-
     def finish(self) -> list[JsonObject]:
         """The last objects, which no end of line or no blank line follows."""
         found: list[JsonObject] = []
@@ -165,6 +153,42 @@ class EventFraming:
                 found.append(item)
             else:
                 self.unread.append(f"event {self._count} is not a JSON object")
+
+
+class LineEnds:
+    """Adds the line ends that chunks lack if they are lines of a stream, as of `iter_lines`.
+
+    Two chunks can show that the stream is cut into lines. Before that, and in any other stream, the
+    chunks stay unchanged.
+    """
+
+    def __init__(self) -> None:
+        self._previous = b""
+        self._are_lines: bool | None = None
+
+    def add_to(self, chunk: bytes) -> bytes:
+        """The next chunk, after the line end that the previous chunk lacks."""
+        if not chunk or self._are_lines is False:
+            return chunk
+        previous, self._previous = self._previous, chunk
+        if previous and self._are_lines is None:
+            self._are_lines = _are_lines(previous, chunk)
+        if not self._are_lines:
+            return chunk
+        # A blank line ends an event. Callers often leave out the blank lines.
+        return (b"\n\n" if previous.startswith(b"data:") else b"\n") + chunk
+
+
+def _are_lines(first: bytes, second: bytes) -> bool:
+    """Whether the first two chunks of a stream are certainly lines without their ends."""
+    if first.endswith((b"\n", b"\r")) or not second.startswith((b"data:", b"event:", b"{")):
+        return False
+    try:
+        _read(first.removeprefix(b"data:"))
+    except ValueError:
+        is_name = first.startswith(b"event:") and b"\n" not in first
+        return is_name and second.startswith(b"data:")
+    return True
 
 
 def _read(text: bytes) -> JsonValue:

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from tooltrail.records import InvalidRecordError, Message, ToolCall
 from tooltrail.wire._identifiers import split_servers
 from tooltrail.wire._reading import cut_message
+from tooltrail.wire.finish_reasons import is_refusal
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.usage import TokenCounts
 
@@ -25,11 +26,14 @@ class ProviderFailure:
         message: the provider's message; empty if there is none.
         kind: the provider's type or code of the error.
         native: the complete error, unchanged.
+        is_refusal: whether the provider refused the prompt or the answer. To send the prompt again
+            is of no use.
     """
 
     message: str
     kind: str | None
     native: JsonValue
+    is_refusal: bool = False
 
 
 def failure_of(
@@ -42,7 +46,8 @@ def failure_of(
     members = object_in(error)
     kind = next((members[name] for name in kinds if members.get(name)), None)
     message = error if isinstance(error, str) else text_in(members.get("message")) or ""
-    return ProviderFailure(message, None if kind is None else str(kind), native)
+    name = None if kind is None else str(kind)
+    return ProviderFailure(message, name, native, is_refusal(name))
 
 
 def failure_in(payload: JsonObject) -> ProviderFailure | None:

@@ -16,7 +16,7 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.records.errors import check_type
 from tooltrail.wire._identifiers import NO_SERVERS
 from tooltrail.wire.formats import WireFormat
-from tooltrail.wire.framing import EventFraming
+from tooltrail.wire.framing import EventFraming, LineEnds
 from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.responses import Response
 from tooltrail.wire.sturdy import FAULTS, MOST_LEVELS, TOO_DEEP, bounded, is_bounded
@@ -47,6 +47,7 @@ class ResponseStream:
         self._format = wire_format
         self._servers = servers
         self._framing = EventFraming()
+        self._line_ends = LineEnds()
         self._assembler = wire_format.new_assembler()
         self._spelling = wire_format.usage
         self._usage: list[JsonValue] = []
@@ -56,8 +57,7 @@ class ResponseStream:
         """Add the next chunk of the stream.
 
         Raises:
-            InvalidRecordError: the chunk is not bytes, text, a mapping or a client's object; or the
-                chunks are lines without their line ends.
+            InvalidRecordError: the chunk is not bytes, text, a mapping or a client's object.
         """
         for event in self._events(chunk):
             self._take(event)
@@ -88,17 +88,13 @@ class ResponseStream:
         if isinstance(chunk, str):
             chunk = chunk.encode("utf-8", "surrogatepass")
         if isinstance(chunk, bytes):
-            if self._framing.lacks_line_end(chunk):
-                raise InvalidRecordError(_BARE_LINES)
-            return self._framing.feed(chunk)
+            return self._framing.feed(self._line_ends.add_to(chunk))
         event = event_of(chunk)
         if not is_bounded(event):
             self._unread.append(TOO_DEEP)
             event = object_in(bounded(event))
         return [event]
 
-
-_BARE_LINES: Final = "lines lack their ends: pass iter_bytes(), or add the newline to each line"
 
 _ADDED: Final = ("content.", "logprobs.", "refusal.", "tool_calls.")
 """The beginnings of the types of events that `stream` of OpenAI's client adds."""
@@ -125,12 +121,16 @@ def event_of(chunk: object) -> JsonObject:
         # Leave out what the provider did not send; aliases are the names on the wire.
         dumped = chunk.model_dump(mode="json", by_alias=True, exclude_unset=True)
         return cast("JsonObject", dict(dumped))
-    advice = ""
-    if hasattr(chunk, "parse"):  # the result of a client's `with_raw_response`
-        advice = ": pass its .parse() result or its bytes"
-    elif hasattr(chunk, "__iter__") or hasattr(chunk, "__aiter__"):
-        advice = ": use record_stream for a stream"
+    # The result of a client's `with_raw_response` has the method `parse`.
+    advice = ": pass its .parse() result or its bytes" if hasattr(chunk, "parse") else ""
     raise InvalidRecordError(f"{type(chunk).__name__} is no answer and no part of a stream{advice}")
+
+
+def check_answer(payload: object) -> None:
+    """Raise `InvalidRecordError` if this is a stream and not one answer."""
+    name, answers = type(payload).__name__, (bytes, bytearray, memoryview, str, Mapping, Dumpable)
+    if isinstance(payload, Iterable | AsyncIterable) and not isinstance(payload, answers):
+        raise InvalidRecordError(f"{name} is not one answer: use record_stream for a stream")
 
 
 def check_stream(chunks: Iterable[object] | AsyncIterable[object]) -> None:

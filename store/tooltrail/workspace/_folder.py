@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from tooltrail.agents.wrong_calls import WrongCallError
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Non-blocking: the file may have been replaced by a pipe since it was checked.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -146,15 +148,15 @@ def split_path(path: str) -> Parts:
     """The parts of a path of the workspace.
 
     Raises:
-        ValueError: the path is absolute, has a part `..`, or has a NUL.
+        WrongCallError: the path is absolute, has a part `..`, or has a NUL.
     """
     if "\0" in path:
-        raise ValueError("a path cannot contain a NUL")
+        raise WrongCallError("a path cannot contain a NUL")
     if path.startswith("/"):
-        raise ValueError("the path is absolute; give it relative to the workspace")
+        raise WrongCallError("the path is absolute; give it relative to the workspace")
     parts = tuple(part for part in path.split("/") if part not in {"", "."})
     if ".." in parts:
-        raise ValueError("a path of the workspace cannot contain `..`")
+        raise WrongCallError("a path of the workspace cannot contain `..`")
     return parts
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tooltrail.agents.definitions import define
 from tooltrail.agents.processes import run_process
+from tooltrail.agents.wrong_calls import WrongCallError
 from tooltrail.records import CommandOutput
 from tooltrail.workspace._folder import WorkspaceFolder
 
@@ -34,6 +35,8 @@ RUN = define(
 async def run_command(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> CommandOutput:
     """Run a command line with the rights of this program."""
     command = arguments["command"]
+    if "\0" in command:
+        raise WrongCallError("a command cannot contain a NUL")
     timeout_ms = arguments.get("timeout_ms", DEFAULT_TIMEOUT_MS)
     ended = await run_process(
         ["/bin/sh", "-c", command],

@@ -8,6 +8,7 @@ from typing import Any
 
 from tooltrail.agents.session_artifacts import NAMES, SessionArtifacts, artifact_tools
 from tooltrail.agents.tools import AgentTool, Handler
+from tooltrail.agents.wrong_calls import WrongCallError
 from tooltrail.records import (
     InvalidRecordError,
     NotFoundError,
@@ -75,10 +76,8 @@ def _tool(definition: ToolDefinition, handler: Handler, family: str) -> AgentToo
     return AgentTool(definition, answering, has_side_effects=has_side_effects, family=family)
 
 
-_BY_CALL = (
-    *(FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError, NotAFileError),
-    ValueError,
-)
+_WRONG_PATHS = (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotAFileError)
+_BY_CALL = (WrongCallError, PermissionError, *_WRONG_PATHS)
 """Errors that a call causes by its arguments."""
 
 
@@ -105,5 +104,8 @@ def _answering(handler: Handler) -> Handler:
 
 def _untraced(error: Exception) -> ToolError:
     """The error of a call without the traceback, which is of no use to the model."""
+    if isinstance(error, WrongCallError):
+        # The receipt names the standard class: the model does not know our classes.
+        return error_of_exception(ValueError(*error.args))
     error.__cause__ = None
     return error_of_exception(error.with_traceback(None))

@@ -4,6 +4,7 @@ import stat
 from typing import Any, BinaryIO
 
 from tooltrail.agents.definitions import LINES, define
+from tooltrail.agents.wrong_calls import WrongCallError
 from tooltrail.records import FileReadOutput, LineRange, SearchOutput, StreamRecord
 from tooltrail.records.authoring import one_line_path
 from tooltrail.workspace._definitions import PATH
@@ -57,7 +58,7 @@ def read_whole(file: BinaryIO, path: str) -> bytes:
     """The content of a file.
 
     Raises:
-        ValueError: the file has more than `MAX_READ` bytes.
+        WrongCallError: the file has more than `MAX_READ` bytes.
     """
     content = file.read(MAX_READ + 1)
     _check_size(len(content), path)
@@ -67,7 +68,7 @@ def read_whole(file: BinaryIO, path: str) -> bytes:
 def _read_lines(file: BinaryIO, path: str, start: int, end: int | None) -> tuple[bytes, LineRange]:
     """The lines from `start` to `end`, or to the last line, with the range that was read."""
     if end is not None and end < start:
-        raise ValueError(f"line {end} is before line {start}")
+        raise WrongCallError(f"line {end} is before line {start}")
     kept, size, number, piece = list[bytes](), 0, 0, b"\n"
     while chunk := file.readline(_CHUNK):
         # A long line comes in several pieces.
@@ -80,13 +81,13 @@ def _read_lines(file: BinaryIO, path: str, start: int, end: int | None) -> tuple
             size += len(piece)
             _check_size(size, path)
     if not kept:
-        raise ValueError(f"{path} has no line {start}; it has {number:,} lines")
+        raise WrongCallError(f"{path} has no line {start}; it has {number:,} lines")
     return b"".join(kept), LineRange(start=start, end=number if end is None else min(number, end))
 
 
 def _check_size(size: int, path: str) -> None:
     if size > MAX_READ:
-        raise ValueError(
+        raise WrongCallError(
             f"{path} is larger than {MAX_READ >> 20} MiB; read a range of its lines, or search it"
         )
 

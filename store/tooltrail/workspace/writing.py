@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any
 
 from tooltrail.agents.definitions import define
+from tooltrail.agents.wrong_calls import WrongCallError
 from tooltrail.records import FileChange, FileMutationOutput, StreamRecord
 from tooltrail.workspace._definitions import PATH
 from tooltrail.workspace._diffs import unified_diff
@@ -64,12 +65,12 @@ class Editor:
         parts = _writable(arguments["path"])
         with self._turns, self.workspace.opened(parts[:-1], create=True) as folder:
             old = _content_of(parts, folder)
-            return _replaced(parts, folder, old, arguments["content"].encode())
+            return _replaced(parts, folder, old, _encoded(arguments["content"]))
 
     def edit(self, arguments: dict[str, Any]) -> FileMutationOutput:
         """Replace a text of a file."""
         parts = _writable(arguments["path"])
-        old_text, new_text = arguments["old_text"].encode(), arguments["new_text"].encode()
+        old_text, new_text = _encoded(arguments["old_text"]), _encoded(arguments["new_text"])
         with self._turns, self.workspace.opened(parts[:-1]) as folder:
             old = _content_of(parts, folder)
             if old is None:
@@ -90,6 +91,13 @@ def _writable(path: str) -> Parts:
     return parts
 
 
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise WrongCallError(f"the text cannot be written as UTF-8: {error}") from error
+
+
 def _content_of(parts: Parts, folder: int) -> bytes | None:
     try:
         with open_file(parts, folder) as file:
@@ -102,9 +110,9 @@ def _check_occurrences(content: bytes, text: bytes, path: str, *, many: bool) ->
     count = content.count(text)
     if count == 0:
         hint = "; its lines end in CR LF" if b"\r\n" in content and b"\r" not in text else ""
-        raise ValueError(f"old_text is not in {path}{hint}")
+        raise WrongCallError(f"old_text is not in {path}{hint}")
     if count > 1 and not many:
-        raise ValueError(f"old_text is {count} times in {path}; add more of the text around it")
+        raise WrongCallError(f"old_text is {count} times in {path}; add more of the text around it")
 
 
 def _replaced(parts: Parts, folder: int, old: bytes | None, new: bytes) -> FileMutationOutput:

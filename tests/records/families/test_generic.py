@@ -431,6 +431,6 @@ def test_every_index_points_at_the_artifact_of_its_own_item() -> None:
 @pytest.mark.parametrize("value", [{"a": 1}, 5, None])
 def test_content_is_text_or_bytes_and_json_is_structured(value: Any) -> None:
     with pytest.raises(
-        InvalidRecordError, match=r"JSON as structured=. must be of type str or bytes, "
+        InvalidRecordError, match=r"^content must be str or bytes; pass JSON as structured=$"
     ):
         GenericOutput.of(value)

@@ -17,6 +17,7 @@ from tooltrail.records import (
     StructuredOutput,
     digest_of,
 )
+from tooltrail.records.families.structured_output import NOT_LISTED
 
 SCHEMA = digest_of(b'{"type":"object"}')
 SMALL = policy_with(
@@ -83,7 +84,11 @@ def test_the_canonical_result_of_an_invalid_value_lists_and_counts_the_errors() 
         (submitted({}, PRICE), "result rejected with 1 error"),
         (submitted({}, PRICE, NAMELESS), "result rejected with 2 errors"),
         (submitted({}, *wrong(1_000)), "result rejected with 1,000 errors"),
-        (submitted({}, *wrong(1_001)), "result rejected with more than 1,000 errors"),
+        (
+            submitted({}, *wrong(1_000), NOT_LISTED),
+            "result rejected with more than 1,000 errors",
+        ),
+        (submitted({}, *wrong(1_500)), "result rejected with 1,500 errors"),
     ],
 )
 def test_the_summary_is_the_verdict(output: StructuredOutput, summary: str) -> None:

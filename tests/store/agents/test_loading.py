@@ -341,7 +341,6 @@ def test_a_misspelled_keyword_is_told_by_the_line_that_it_stands_in() -> None:
         ("{type: object}", "the result must have fields: `properties` must name them"),
         ("{type: array, properties: {}}", 'the result must be an object: `type` must be "object"'),
         ("{type: objekt, properties: {}}", None),
-        ("{type: object, properties: {a: {enum: []}}}", None),
     ],
 )
 def test_a_schema_that_no_result_can_have_is_refused_at_load_by_its_line(
@@ -351,6 +350,38 @@ def test_a_schema_that_no_result_can_have_is_refused_at_load_by_its_line(
     assert problem.startswith("agent.yml:5: output.schema")
     if expected is not None:
         assert problem == f"agent.yml:5: output.schema: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (
+            "properties: {a: {anyOf: [{minLength: 5, maxLength: 2}, {type: 'null'}]}}",
+            "properties.a.anyOf[0].minLength: must be at most `maxLength`",
+        ),
+        ("properties: {a: {enum: []}}", "properties.a.enum: an empty list allows no value"),
+        (
+            "properties: {}, $defs: {unused: {enum: []}}",
+            "$defs.unused.enum: an empty list allows no value",
+        ),
+        (
+            "properties: {a: {type: array, maxItems: 0, items: {enum: []}}}",
+            "properties.a.items.enum: an empty list allows no value",
+        ),
+    ],
+)
+def test_a_part_of_a_schema_that_no_value_satisfies_is_a_warning(
+    tmp_path: Path, part: str, expected: str
+) -> None:
+    file = tmp_path / "agent.yml"
+    file.write_text(f"{MINIMAL}output:\n  schema: {{type: object, {part}}}\n")
+    [checked] = check_agents(file)
+    assert checked.problems == ()
+    assert [str(one) for one in checked.warnings] == [f"{file}:5: output.schema.{expected}"]
+    with pytest.warns(AgentConfigWarning, match=r"at most|an empty list"):
+        assert load_agent(file) == checked.config
+    [refused] = check_agents(file, strict=True)
+    assert (refused.config, refused.problems) == (None, checked.warnings)
 
 
 def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:

@@ -347,13 +347,14 @@ def test_a_failed_call_of_gemini_is_retried_with_its_reason(store: Store, tmp_pa
     assert failed.reason == "the model's server gave an error: MALFORMED_FUNCTION_CALL"
 
 
-def test_a_blocked_prompt_is_not_retried(store: Store, tmp_path: Path) -> None:
-    blocked = answer_of({"promptFeedback": {"blockReason": "SAFETY"}})
+@pytest.mark.parametrize("block", ["SAFETY", "OTHER", "BRAND_NEW"])
+def test_a_blocked_prompt_is_not_retried(store: Store, tmp_path: Path, block: str) -> None:
+    blocked = answer_of({"promptFeedback": {"blockReason": block}})
     config = example("reviewer")
     ran = run_scripted(store, config, "gemini", [blocked], root=tmp_path, stream=False)
     [leg] = ran.run.legs
     assert leg.ended.outcome == "model_failed"
-    assert leg.ended.reason == "the model's server gave an error: SAFETY: the prompt was blocked"
+    assert leg.ended.reason == f"the model's server gave an error: {block}: the prompt was blocked"
 
 
 @pytest.mark.parametrize(
@@ -361,6 +362,7 @@ def test_a_blocked_prompt_is_not_retried(store: Store, tmp_path: Path) -> None:
     [
         ("anthropic", anthropic_refusal(), ": refusal"),
         ("gemini", gemini_answer("SAFETY", {"text": "No"}), ": SAFETY"),
+        ("gemini", gemini_answer("IMAGE_PROHIBITED_CONTENT"), ": IMAGE_PROHIBITED_CONTENT"),
         (
             "openai",
             answer_of({"choices": [{"message": {"role": "assistant", "refusal": "No."}}]}),
@@ -383,7 +385,7 @@ def test_a_refusal_without_a_schema_is_no_answer(store: Store, tmp_path: Path) -
     config, script = free_text(example("reviewer")), [anthropic_refusal()]
     ran = run_scripted(store, config, "anthropic", script, root=tmp_path, stream=False)
     ended = ran.run.legs[0].ended
-    assert (ended.outcome, ended.limit) == ("limit_reached", None)
+    assert (ended.outcome, ended.limit) == ("model_failed", None)
     assert ended.reason == "the model refused to answer: refusal"
 
 

@@ -175,6 +175,12 @@ def test_the_entry_that_stands_for_all_other_errors_is_no_error(store: Store) ->
     assert whole.errors.total() == 1_000
 
 
+def test_all_errors_that_a_caller_lists_are_counted(store: Store) -> None:
+    record_leg(store, "result_invalid", values=[({}, (MISSING,) * 1_500)])
+    whole, _ = counted(store)
+    assert whole.errors.total() == 1_500
+
+
 def test_nothing_recorded_is_nothing_counted(store: Store) -> None:
     assert counted(store) == []
     nothing = AgentStatistics("a", None)

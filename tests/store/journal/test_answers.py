@@ -11,7 +11,7 @@ import pytest
 from tests.support.agents.spelled_answers import Call, asks, says, spell_whole
 from tests.support.wire.fake_provider import fake_provider, request_problems
 
-from tooltrail.journal.answers import RecordedStream, record_response
+from tooltrail.journal.answers import RecordedStream, record_response, record_stream
 from tooltrail.journal.tool_results import tool_results_message
 from tooltrail.records import (
     InvalidRecordError,
@@ -23,7 +23,7 @@ from tooltrail.records import (
 )
 from tooltrail.store import Store
 from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
-from tooltrail.wire import ExportPolicy
+from tooltrail.wire import ExportPolicy, read_stream, wire_format
 
 ANSWER: dict[str, Any] = json.loads(
     spell_whole("openai", asks(*(Call("add", {"a": n}) for n in range(2))))
@@ -176,6 +176,43 @@ def test_a_stream_passes_through_and_is_recorded_at_its_end(store: Store) -> Non
         stream.close()
     (view,) = store.reader.conversation(session.id, payloads=True)[1]
     assert view.payload == b"".join(STREAM)
+
+
+@pytest.mark.parametrize("has_blank_lines", [True, False])
+def test_a_stream_of_lines_without_their_ends_passes_through_and_is_recorded(
+    store: Store, has_blank_lines: bool
+) -> None:
+    lines = b"".join(STREAM).decode().splitlines()
+    chunks = [line for line in lines if line or has_blank_lines]
+    with store.open_session() as session:
+        stream = record_stream(session, "openai", iter(chunks))
+        assert list(stream) == chunks
+        assert [call.arguments for call in stream.answer.calls] == [{"a": 1}]
+    (view,) = store.reader.conversation(session.id, payloads=True)[1]
+    assert view.payload == b"".join(STREAM).strip()
+    again = read_stream(wire_format("openai"), [view.payload])
+    assert again.message.text == stream.answer.response.message.text
+    assert (len(again.calls), again.unread) == (1, ())
+
+
+@pytest.mark.parametrize("stream", [[b"data: {}"], iter([b"data: {}"])])
+def test_a_stream_that_is_recorded_as_one_answer_is_refused_with_advice(
+    store: Store, stream: Any
+) -> None:
+    with (
+        store.open_session() as session,
+        pytest.raises(InvalidRecordError, match="is not one answer: use record_stream"),
+    ):
+        record_response(session, "openai", stream)
+
+
+@pytest.mark.parametrize("chunk", [bytearray(b"{}"), memoryview(b"{}"), [b"{}"]])
+def test_a_wrong_chunk_of_a_stream_is_refused_without_that_advice(store: Store, chunk: Any) -> None:
+    with (
+        store.open_session() as session,
+        pytest.raises(InvalidRecordError, match=r"is no answer and no part of a stream$"),
+    ):
+        list(record_stream(session, "openai", iter([chunk])))
 
 
 def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: Store) -> None:

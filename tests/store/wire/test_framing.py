@@ -13,7 +13,7 @@ from tests.support.conversations import json_objects
 from tests.support.wire.recorded import exchanges
 
 from tooltrail.wire import JsonObject
-from tooltrail.wire.framing import EventFraming
+from tooltrail.wire.framing import EventFraming, LineEnds
 
 BOM = b"\xef\xbb\xbf"
 
@@ -142,9 +142,27 @@ def test_what_is_no_object_is_told_and_the_rest_is_read(
 def test_lines_without_their_ends_are_known_if_that_is_certain(
     first: bytes, second: bytes, is_bare: bool
 ) -> None:
-    framing = EventFraming()
-    framing.feed(first)
-    assert framing.lacks_line_end(second) is is_bare
+    ends = LineEnds()
+    assert ends.add_to(first) == first
+    assert (ends.add_to(second) != second) is is_bare
+
+
+@each_case(
+    "lines",
+    [
+        [b'data: {"a":1}', b"", b'data: {"a":2}', b""],
+        [b'data: {"a":1}', b'data: {"a":2}'],
+        [b"event: x", b'data: {"a":1}', b"", b"event: x", b'data: {"a":2}', b"", b"data: [DONE]"],
+        [b"event: x", b'data: {"a":1}', b"event: x", b"id: 7", b'data: {"a":2}'],
+        [b'{"a":1}', b'{"a":2}'],
+    ],
+)
+def test_added_line_ends_make_lines_a_stream_again(lines: list[bytes]) -> None:
+    ends, again, framing = LineEnds(), LineEnds(), EventFraming()
+    complete = [ends.add_to(line) for line in lines]
+    assert [again.add_to(chunk) for chunk in complete] == complete
+    found = [*framing.feed(b"".join(complete)), *framing.finish()]
+    assert (found, framing.unread) == ([{"a": 1}, {"a": 2}], [])
 
 
 def test_a_line_of_megabytes_is_not_copied_with_every_chunk() -> None:

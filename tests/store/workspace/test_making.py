@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from tests.support.agents.calling import error_of
 
 from tooltrail.records import InvalidRecordError, NotFoundError
-from tooltrail.workspace import workspace_tools
+from tooltrail.workspace import reading, workspace_tools
 
 EVERY = {"fs:read", "fs:list", "fs:search", "fs:write", "fs:edit", "shell:run"}
 
@@ -59,3 +59,18 @@ def test_an_error_of_the_call_itself_has_no_traceback(
     assert message in error.message
     assert isinstance(error.details, dict)
     assert set(error.details) == {"exception"}
+
+
+@pytest.mark.parametrize("fault", [InvalidRecordError("no"), ValueError("no")])
+def test_a_fault_of_a_tool_keeps_its_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise fault
+
+    (tmp_path / "x").write_text("text\n")
+    monkeypatch.setattr(reading, "read_whole", fail)
+    error = error_of(workspace_tools(tmp_path)["fs:read"], path="x")
+    assert error.message.endswith("no")
+    assert isinstance(error.details, dict)
+    assert "traceback" in error.details

@@ -155,7 +155,7 @@ def test_a_text_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
     tool = tools(tmp_path)["fs:write"]
     error = tool.handler({"path": "x", "content": "\ud800"})
     assert isinstance(error, ToolError)
-    assert error.message.startswith("UnicodeEncodeError: ")
+    assert error.message.startswith("ValueError: the text cannot be written as UTF-8: ")
     assert names_in(tmp_path) == []
 
 

@@ -14,7 +14,7 @@ from tooltrail.cli._process.child import Child
 from tooltrail.cli._process.jobs import Job
 from tooltrail.cli._process.outcome import ChildExit
 from tooltrail.cli._process.pump import Pump
-from tooltrail.cli._process.relay import FATAL, SignalRelay
+from tooltrail.cli._process.relay import ENDING_SIGNALS, SignalRelay
 
 IDLE_INTERVAL_S = 1.0
 
@@ -143,7 +143,7 @@ class Loop:
                 self._job.suspend()
             elif signum == signal.SIGWINCH:
                 self._job.resize()
-            elif signum in FATAL and self._child.has_ended():
+            elif signum in ENDING_SIGNALS and self._child.has_ended():
                 # A process outside of the group can hold the pipes. `cmd | cat` would end here.
                 self._agenda.hurry(time.monotonic())
 

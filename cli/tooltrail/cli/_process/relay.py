@@ -13,15 +13,20 @@ from typing import Any, Self
 
 from tooltrail.cli._process.child import Child
 
-FATAL = frozenset(
+ENDING_SIGNALS = frozenset(
     {
-        *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
-        *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM),
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+        signal.SIGQUIT,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+        signal.SIGALRM,
     }
 )
-"""Signals that end a program by default, and that other programs send on purpose."""
+"""Signals that a user or a program sends to a process. A process without a handler ends."""
 
-_FORWARDED = FATAL | {signal.SIGTSTP, signal.SIGCONT}
+_FORWARDED = ENDING_SIGNALS | {signal.SIGTSTP, signal.SIGCONT}
 _NOTICED = (signal.SIGCHLD, signal.SIGWINCH)
 
 _Handler = Callable[[int, FrameType | None], Any] | int | None
@@ -127,7 +132,7 @@ def stop_self(*, whole_group: bool) -> bool:
 @contextmanager
 def held_signals() -> Generator[None]:
     """Block the signals that end a program until the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, FATAL)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
     try:
         yield
     finally:

@@ -43,9 +43,10 @@ def run_child(
     a background process that keeps a stream open keeps the call waiting. The call does not wait for
     it after the time limit, or after a signal that arrives when the child has ended.
 
-    The signals of `relay.FATAL` are forwarded to the process group of the child and do not end this
-    process. If the reader of our own output closes the pipe, the pipe of the child is closed. Bytes
-    are written directly to descriptors 1 and 2: flush `sys.stdout` first. For the main thread only.
+    The signals of `relay.ENDING_SIGNALS` are forwarded to the process group of the child and do not
+    end this process. If the reader of our own output closes the pipe, the pipe of the child is
+    closed. Bytes are written directly to descriptors 1 and 2: flush `sys.stdout` first. For the
+    main thread only.
 
     Args:
         argv: command and arguments; no shell is involved.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -50,14 +50,22 @@ def command() -> None:
 @click.option(
     "--parent", metavar="SESSION", help="Session that starts this session, for a sub-agent."
 )
-def open_(*, location: Location, parent: str | None, **facts: Any) -> None:
+def open_(
+    *,
+    location: Location,
+    name: str | None,
+    title: str | None,
+    agent: str | None,
+    parent: str | None,
+) -> None:
     """Open a session and print its id.
 
     In a script: export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
     """
     with location.open(create=True) as store:
         parent_id = None if parent is None else store.reader.session(parent).id
-        write(f"{store.open_session(**facts, parent=parent_id).id}\n")
+        session = store.open_session(name=name, title=title, agent=agent, parent=parent_id)
+        write(f"{session.id}\n")
 
 
 @command.command()

@@ -3,7 +3,11 @@
 from tooltrail.agents._extra import missing_extra
 
 try:
-    from tooltrail.agents.schemas._keywords import SchemaFault, UnsupportedSchemaError
+    from tooltrail.agents.schemas._keywords import (
+        SchemaFault,
+        UnsupportedSchemaError,
+        contradictions_of,
+    )
     from tooltrail.agents.schemas.comparing import SchemaChange, compare_schemas
     from tooltrail.agents.schemas.output_schema import OutputSchema
     from tooltrail.agents.schemas.strict_form import StrictForm
@@ -17,4 +21,5 @@ __all__ = [
     "StrictForm",
     "UnsupportedSchemaError",
     "compare_schemas",
+    "contradictions_of",
 ]

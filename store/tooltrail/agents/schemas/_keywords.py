@@ -117,7 +117,10 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
 
 
 def contradictions_of(document: JsonValue) -> Iterator[SchemaFault]:
-    """The parts of a schema without faults that obviously no value can satisfy."""
+    """The parts of a schema without faults that obviously no value can satisfy.
+
+    The schema itself may accept values, for example if the part is one branch of an `anyOf`.
+    """
     for pointer, schema in iter_schemas(document):
         members: Any = schema if isinstance(schema, dict) else {}
         if members.get("enum") == []:

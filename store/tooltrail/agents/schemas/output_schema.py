@@ -18,7 +18,7 @@ from tooltrail.agents.schemas._validation import TooManyChecksError, bounded, va
 from tooltrail.agents.schemas._wording import spelled_path, violation_of
 from tooltrail.agents.schemas.strict_form import StrictForm, strict_form_of
 from tooltrail.records import Digest, SchemaViolation, canonical_json, digest_of
-from tooltrail.records.families.structured_output import MAX_VIOLATIONS
+from tooltrail.records.families.structured_output import MAX_VIOLATIONS, NOT_LISTED
 
 MAX_VALUE_DEPTH = 100
 """Deepest nesting of a value, because a deeper value would overflow the stack."""
@@ -74,7 +74,7 @@ class OutputSchema:
     def violations(self, value: JsonValue) -> tuple[SchemaViolation, ...]:
         """All errors of a value in the order of the schema; empty if the value fits.
 
-        At most `MAX_VIOLATIONS` errors, then one that says that there are more.
+        At most `MAX_VIOLATIONS` errors, then `NOT_LISTED`.
 
         Args:
             value: any JSON value.
@@ -100,8 +100,7 @@ class OutputSchema:
             if violation in seen:
                 continue
             if len(seen) == MAX_VIOLATIONS:
-                more = f"more than {MAX_VIOLATIONS:,} errors; the others are not listed"
-                yield SchemaViolation(path="", message=more)
+                yield NOT_LISTED
                 return
             seen.add(violation)
             yield violation

@@ -6,7 +6,7 @@ structured JSON value.
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Self, cast
 
 from pydantic import Field, JsonValue
 
@@ -16,7 +16,7 @@ from tooltrail.records._text_cuts import shorten
 from tooltrail.records.budgets import Budget, ReceiptChars
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
-from tooltrail.records.errors import InvalidRecordError, check_type
+from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.families._shared import (
     Json,
     bounded,
@@ -83,8 +83,10 @@ class GenericOutput(FamilyOutput):
         Raises:
             InvalidRecordError: `content` or `structured` is of another type.
         """
-        for part in content:
-            check_type("content (pass JSON as structured=)", part, str, bytes)
+        # Not every caller checks its types.
+        for part in cast("tuple[object, ...]", content):
+            if not isinstance(part, str | bytes):
+                raise InvalidRecordError("content must be str or bytes; pass JSON as structured=")
         # Strict UTF-8 cannot hold a lone surrogate; surrogatepass keeps it for the preview.
         parts = [
             ("application/octet-stream", part)

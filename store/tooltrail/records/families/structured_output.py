@@ -31,7 +31,7 @@ from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 MAX_VIOLATIONS = 1_000
-"""Largest number of violations that a record lists. One more entry stands for all others."""
+"""Largest number of violations that a check lists; `NOT_LISTED` stands for all others."""
 
 _ERROR_LIMITS = {"path": NAME_CHARS, "message": SENTENCE_CHARS}
 
@@ -50,6 +50,12 @@ class SchemaViolation(Record):
 
     path: Sentence
     message: Sentence
+
+
+NOT_LISTED = SchemaViolation(
+    path="", message=f"more than {MAX_VIOLATIONS:,} errors; the others are not listed"
+)
+"""The last entry of a check that found more than `MAX_VIOLATIONS`."""
 
 
 class StructuredOutput(FamilyOutput):
@@ -97,7 +103,9 @@ class StructuredOutput(FamilyOutput):
     def summary(self) -> str:
         """The verdict."""
         count = len(self.errors)
-        number = f"{count:,}" if count <= MAX_VIOLATIONS else f"more than {MAX_VIOLATIONS:,}"
+        number = f"{count:,}"
+        if self.errors[-1:] == (NOT_LISTED,):
+            number = f"more than {count - 1:,}"
         found = "" if self.valid else f" with {number} {'error' if count == 1 else 'errors'}"
         return f"result {_verdict(valid=self.valid)}{found}"
 

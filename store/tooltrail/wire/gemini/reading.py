@@ -96,7 +96,7 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
     if reason is None:
         return None
     message = text_in(feedback.get("blockReasonMessage")) or "the prompt was blocked"
-    return ProviderFailure(message, reason, feedback)
+    return ProviderFailure(message, reason, feedback, is_refusal=True)
 
 
 def failed_call(candidates: list[JsonObject]) -> ProviderFailure | None:

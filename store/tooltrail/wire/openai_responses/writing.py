@@ -43,7 +43,11 @@ _ID_PREFIXES = {"function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """Write `{"input": […]}`; system messages are items, but the `instructions` that were read."""
+    """Write `{"input": […]}`.
+
+    System messages are items of the input, except instructions, which are written as
+    `instructions`.
+    """
     instructions: JsonObject = {}
     items: list[JsonObject] = []
     follows_turn = False

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tooltrail.agents import OutputSchema, UnsupportedSchemaError
-from tooltrail.agents.schemas import SchemaFault
-from tooltrail.agents.schemas._keywords import contradictions_of
+from tooltrail.agents.schemas import SchemaFault, contradictions_of
 
 
 def faults(document: Any) -> list[tuple[str, str]]:

@@ -272,10 +272,12 @@ def test_an_answer_that_ended_early_has_no_call_to_run(reason: str) -> None:
     assert not response.message.is_complete
 
 
-def test_a_blocked_prompt_is_a_failure_without_messages() -> None:
-    response = read({"promptFeedback": {"blockReason": "SAFETY"}})
+@pytest.mark.parametrize("reason", ["SAFETY", "OTHER"])
+def test_a_blocked_prompt_is_a_failure_without_messages(reason: str) -> None:
+    response = read({"promptFeedback": {"blockReason": reason}})
     assert response.failure is not None
-    assert (response.failure.kind, response.messages) == ("SAFETY", ())
+    assert (response.failure.kind, response.messages) == (reason, ())
+    assert response.failure.is_refusal
 
 
 def test_a_candidate_without_content_is_an_empty_message() -> None:
