@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -273,10 +274,10 @@ def test_a_long_conversation_is_compared_without_spelling_it_again(sqlite_store:
         config: RunnableConfig = {"callbacks": [RecordingHandler(session)]}
         history: list[BaseMessage] = []
         for question in asked:
-            history.append(Counted(question))
-            copies = [one.__class__(**vars(one)) for one in history]  # as loaded in each turn
+            history.append(Counted(content=question))
             answer = FakeMessagesListChatModel(responses=[AIMessage("Yes.")])
-            history.append(answer.invoke(copies, config))
+            loaded = [copy(one) for one in history]  # other objects in each turn
+            history.append(answer.invoke(loaded, config))
     assert [text for role, text in said(sqlite_store, session) if role == "user"] == asked
     assert len(spelled) <= 2 * len(asked)
 

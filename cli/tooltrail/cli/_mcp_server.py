@@ -43,14 +43,11 @@ MAX_BYTES = 32 << 10
 """Most bytes of UTF-8 in the first text of an answer."""
 
 Outcome = Annotated[str | None, Field(json_schema_extra={"enum": ["failed", *OUTCOMES, None]})]
+Text = Annotated[str, Field(min_length=1)]
 Artifact = Annotated[str | None, Field(description="Path or digest of an artifact.")]
 Session = Annotated[str | None, Field(description="Id, its beginning or end; name; @last.")]
 Call = Annotated[
-    str,
-    Field(
-        min_length=1,
-        description="Id, its beginning or end; SESSION#SEQ; @last; @last:TOOL; @running.",
-    ),
+    Text, Field(description="Id, its beginning or end; SESSION#SEQ; @last; @last:TOOL; @running.")
 ]
 Part = Annotated[str | None, Field(description="Stream (default: first), or member in show_call.")]
 
@@ -126,10 +123,7 @@ class RecordTools:
     def grep(
         self,
         *,
-        pattern: Annotated[
-            str,
-            Field(min_length=1, max_length=10_000, description=PATTERN_SYNTAX),
-        ],
+        pattern: Annotated[Text, Field(max_length=10_000, description=PATTERN_SYNTAX)],
         artifact: Artifact = None,
         session: Session = None,
         call: Call = "@last",

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TypeAlias
 from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError, TooltrailError
@@ -13,7 +12,6 @@ from tooltrail.redaction import RuleSet, StreamRedactor, redact, redactions
 from tooltrail.store import InvocationView, Reader, SessionView, StreamView
 
 _CHUNK_BYTES = 1 << 20
-_Texts: TypeAlias = Mapping[str, str | bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ class Scan:
         session: UUID,
         kind: str,
         owner: UUID,
-        texts: _Texts,
+        texts: Mapping[str, str | bytes | None],
         streams: Sequence[StreamView] = (),
     ) -> Iterator[Secret]:
         """The secrets in the parts of a session, a call or a message."""

@@ -79,17 +79,14 @@ _MODULES: Final = (
     *(atif, openhands, inspect, otlp_json),
     openai_chat,  # the last, since many formats hold messages that look like these
 )
-FORMATS: Final = {one.NAME: Format(one.recognizes, one.Reader) for one in _MODULES}
+FORMATS: Final[dict[str, Format]] = {
+    one.NAME: Format(one.recognizes, one.Reader) for one in _MODULES
+}
 """Every format, by name."""
 
 
 class UnknownFormatError(NotFoundError):
-    """A file is of no known format.
-
-    Attributes:
-        path: the file.
-        is_damaged: whether it has a line that is not JSON.
-    """
+    """A file is of no known format; `is_damaged` says whether it has a line that is not JSON."""
 
     def __init__(self, path: Path, *, is_damaged: bool) -> None:
         super().__init__(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")

@@ -80,10 +80,10 @@ def command(
     each = ", ".join(f"{counts[one]:,} {one}" for one in results)
     say(f"compared {counted(len(found), 'call')}: {each}")
     # A `.json` file that can be read is not a session: agents keep settings in such files.
-    unread = [one for one in skipped if one.is_damaged or one.path.suffix != ".json"]
-    for one in unread:
-        what = "damaged; it may be a session"
-        if not one.is_damaged:
-            what = "of no known format; it may be a session of a newer version"
-        say(f"{printable(str(one.path))} is {what}")
+    unread = [file for file in skipped if file.is_damaged or file.path.suffix != ".json"]
+    for file in unread:
+        what = "of no known format; it may be a session of a newer version"
+        if file.is_damaged:
+            what = "damaged; it may be a session"
+        say(f"{printable(str(file.path))} is {what}")
     return ExitCode.DAMAGED if gaps or unread else ExitCode.OK
