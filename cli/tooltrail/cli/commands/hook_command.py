@@ -102,10 +102,10 @@ def uninstall(*, agent: str, of_project: bool) -> None:
 def status(*, agents: tuple[str, ...], as_json: bool) -> int:
     """Print where the hook is installed, and for how many events.
 
-    Exits with 4 if some events of an agent have the hook and others do not, if the program of the
-    hook does not exist, or if `disableAllHooks` of Claude Code switches off all hooks. Exits with 2
-    if a settings file is not JSON in the form of the agent, and with 5 if it cannot be read. If a
-    file cannot be read, its code (2 or 5) is returned instead of 4.
+    Exits with 4 if some events of an agent have the hook and others do not, or if the program of
+    the hook does not exist. The code is also 4 if `disableAllHooks` of Claude Code switches off all
+    hooks. Exits with 2 if a settings file is not JSON in the form of the agent, and with 5 if it
+    cannot be read. If a file cannot be read, its code (2 or 5) is returned instead of 4.
     """
     from tooltrail.cli._hook_settings import AGENT_SETTINGS, Settings
     from tooltrail.records.errors import TooltrailError
