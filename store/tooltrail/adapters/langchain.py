@@ -19,7 +19,7 @@ from langchain_core.messages import BaseMessage, ToolMessage, convert_to_openai_
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from tooltrail.adapters._shared import Inputs, json_of, output_of
-from tooltrail.records import CompleteOutput, Message, TextBlock, ToolCall, error_of_exception
+from tooltrail.records import CompleteOutput, Message, ToolCall, error_of_exception
 from tooltrail.store import EndedCall, Invocation, Session
 from tooltrail.wire import complete_output_of, wire_format
 
@@ -66,11 +66,8 @@ class RecordingHandler(BaseCallbackHandler):
         """Record the text of an answer that broke off, as far as it was streamed."""
         found = [one for some in response.generations for one in some] if response else []
         texts = [one.message.text for one in found if isinstance(one, ChatGeneration)]
-        self._session.messages(
-            Message(role="assistant", blocks=(TextBlock(text=text),), is_complete=False)
-            for text in texts
-            if text
-        )
+        messages = (Message.of("assistant", text) for text in texts if text)
+        self._session.messages(one.model_copy(update={"is_complete": False}) for one in messages)
 
     def on_tool_start(
         self, serialized: dict[str, Any], input_str: str, *, run_id: UUID, **kwargs: Any
