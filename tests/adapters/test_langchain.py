@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from langchain_core.tools import BaseTool, ToolException, tool
 from tests.support.read_back import receipts, recorded, said, states, streams
 
 from tooltrail.adapters.langchain import RecordingHandler
+from tooltrail.records import Message
 from tooltrail.store import Session, Store, open_store
 from tooltrail.transcripts import load_transcript
 from tooltrail.transcripts.conversations import conversation_of
@@ -250,6 +252,34 @@ def test_an_answer_that_breaks_off_is_recorded_as_far_as_it_came(sqlite_store: S
         ("assistant", "one two"),
         ("user", "Go on."),
     ]
+    messages = sqlite_store.reader.conversation(session.id)[1]
+    read = [Message.from_json(one.document or b"") for one in messages]
+    assert [one.is_complete for one in read] == [True, False, True]
+
+
+def test_a_long_conversation_is_compared_without_spelling_it_again(sqlite_store: Store) -> None:
+    spelled: list[str] = []
+
+    class Counted(HumanMessage):
+        def __repr__(self) -> str:
+            spelled.append(self.text)
+            return super().__repr__()
+
+        def model_copy(self, **named: Any) -> Any:
+            spelled.append(self.text)
+            return super().model_copy(**named)
+
+    asked = [f"{number}?" for number in range(20)]
+    with sqlite_store.open_session() as session:
+        config: RunnableConfig = {"callbacks": [RecordingHandler(session)]}
+        history: list[BaseMessage] = []
+        for question in asked:
+            history.append(Counted(content=question))
+            answer = FakeMessagesListChatModel(responses=[AIMessage("Yes.")])
+            loaded = [copy(one) for one in history]  # other objects in each turn
+            history.append(answer.invoke(loaded, config))
+    assert [text for role, text in said(sqlite_store, session) if role == "user"] == asked
+    assert len(spelled) <= 2 * len(asked)
 
 
 def test_later_turns_add_only_what_is_new(sqlite_store: Store) -> None:

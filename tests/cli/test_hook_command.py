@@ -1,6 +1,7 @@
 """`tooltrail hook` as an agent runs it: always 0, silent, light, and without losses."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -390,6 +391,43 @@ def test_a_damaged_copy_of_the_settings_is_not_used(at_home: Cli) -> None:
     path.with_name("settings.json.before-tooltrail").write_text("{")
     at_home.ok("hook", "uninstall", "claude-code")
     assert path.read_text() == '{"a": 1}'
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "large"])
+def test_a_copy_that_cannot_be_read_is_not_used(at_home: Cli, kind: str) -> None:
+    path = settings(at_home, '{"a": 1}')
+    at_home.ok("hook", "install", "claude-code")
+    copy = path.with_name("settings.json.before-tooltrail")
+    for arguments in (("install", "claude-code", "--no-redact"), ("uninstall", "claude-code")):
+        copy.rmdir() if copy.is_dir() else copy.unlink()
+        if kind == "folder":
+            copy.mkdir()
+        elif kind == "pipe":
+            os.mkfifo(copy)
+        else:
+            copy.write_bytes(b" " * ((1 << 20) + 1))
+        at_home.ok("hook", *arguments)
+    assert path.read_text() == '{"a": 1}'
+
+
+def test_a_switch_counts_only_for_an_installed_hook_of_claude_code(at_home: Cli) -> None:
+    path = settings(at_home, '{"disableAllHooks": true}')
+    other = path.parent.parent / ".codex" / "hooks.json"
+    other.parent.mkdir()
+    other.write_text('{"disableAllHooks": true}')
+    at_home.ok("hook", "status")
+    at_home.ok("hook", "install", "codex")
+    at_home.ok("hook", "status")
+    project = Path(".claude/settings.json")
+    at_home.ok("hook", "install", "claude-code", "--project")
+    project.write_text(
+        project.read_text().replace("tooltrail hook", f"{PROGRAM[0]} -m tooltrail.cli hook")
+    )
+    ended = at_home.run("hook", "status", "claude-code", "--json")
+    states = [one["hook"] for one in ended.records]
+    assert (ended.code, states) == (4, ["not installed", "switched off: disableAllHooks"])
+    project.write_text(project.read_text().replace("{", '{"disableAllHooks": false, ', 1))
+    assert at_home.ok("hook", "status", "claude-code", "--json").records[1]["hook"] == "installed"
 
 
 WRONG_LINE = '{\n  "a": 1,\n  "b": [1,]\n}\n'

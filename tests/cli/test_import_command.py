@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.support.cli import Cli
 from tests.support.waiting import until
 
 from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._importing import import_with_bar
 from tooltrail.importers import FORMATS
 
 BASH = {"stdout": "out\n", "stderr": "", "interrupted": False}
@@ -234,6 +236,17 @@ def test_files_of_no_known_format_in_a_folder_are_counted(cli: Cli) -> None:
     path.unlink()
     ended = cli.run("import", str(folder))
     assert (ended.code, ended.message.startswith(note)) == (3, True)
+
+
+def test_skipped_files_are_not_kept_in_memory(cli: Cli) -> None:
+    path = session_file(cli.folder / "in")
+    for number in range(8):
+        path.with_name(f"{number}.json").write_text(json.dumps({"a": "y" * 1_000_000}))
+    tracemalloc.start()
+    _, skipped = import_with_bar(cli.spool, [cli.folder / "in"], None, None)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (len(skipped), size < 4_000_000) == (8, True)
 
 
 def test_credentials_are_replaced_unless_they_are_wanted(cli: Cli) -> None:

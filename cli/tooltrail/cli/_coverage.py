@@ -1,37 +1,52 @@
 """The work of `tooltrail coverage`: compare a store with the transcripts of an agent."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError
 from tooltrail.store import InvocationDetail, Reader
 
 
-def compare(store: Reader, transcripts: Reader) -> Iterator[dict[str, Any]]:
-    """Compare the sessions of transcripts with the same sessions of a store, call by call.
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One call in a transcript, in the store, or in both.
 
-    Yields:
-        For each call its ids, its tool, and the `result`: `matched`, `differing`, `missing` (only
-        the transcript has it) or `extra` (only the store has it). `differing` names what differs.
+    Attributes:
+        result: `matched`, `differing`, `missing` (only the transcript has it) or `extra` (only the
+            store has it).
+        id: id of the invocation.
+        session_id: id of its session.
+        call_id: the provider's id of the call.
+        tool_name: name of the tool.
+        differing: what differs: `arguments`, `state`, `output`, `receipt`, …
     """
+
+    result: str
+    id: UUID
+    session_id: UUID
+    call_id: str | None
+    tool_name: str
+    differing: tuple[str, ...]
+
+
+def compare(store: Reader, transcripts: Reader) -> Iterator[Compared]:
+    """Compare the sessions of transcripts with the same sessions of a store, call by call."""
     for session in reversed(transcripts.sessions()):
         theirs = _calls_of(transcripts, session.id)
         ours = _calls_of(store, session.id)
         for call_id, call in (theirs | ours).items():
-            mine, other = (_compared(found.get(call_id, call)) for found in (ours, theirs))
-            differing = [name for name in mine if mine[name] != other[name]]
-            result = "differing" if differing else "matched"
-            result = result if call_id in ours else "missing"
-            one = call.summary
-            yield {
-                "result": result if call_id in theirs else "extra",
-                "id": one.id,
-                "session_id": one.session_id,
-                "call_id": one.call_id,
-                "tool_name": one.tool_name,
-                "differing": differing,
-            }
+            differing: tuple[str, ...] = ()
+            if call_id not in theirs:
+                result = "extra"
+            elif call_id not in ours:
+                result = "missing"
+            elif differing := _differences(ours[call_id], theirs[call_id]):
+                result = "differing"
+            else:
+                result = "matched"
+            one = theirs.get(call_id, call).summary
+            yield Compared(result, one.id, one.session_id, one.call_id, one.tool_name, differing)
 
 
 def _calls_of(reader: Reader, session: UUID) -> dict[UUID, InvocationDetail]:
@@ -39,6 +54,12 @@ def _calls_of(reader: Reader, session: UUID) -> dict[UUID, InvocationDetail]:
         return {call.summary.id: call for call in reader.conversation(session)[2]}
     except NotFoundError:
         return {}
+
+
+def _differences(one: InvocationDetail, other: InvocationDetail) -> tuple[str, ...]:
+    """The names of what differs between two records of a call."""
+    mine, theirs = _compared(one), _compared(other)
+    return tuple(name for name in mine if mine[name] != theirs[name])
 
 
 def _compared(call: InvocationDetail) -> dict[str, object]:

@@ -8,7 +8,7 @@ Claude Code and Codex have the same form. Every other byte of the file stays as 
 import os
 import re
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ _TIMEOUT_S = 10
 """Seconds after which an agent ends a hook. An event takes some hundredths of a second."""
 
 BACKUP = ".before-tooltrail"
-"""Ending of the copy of a settings file as it was before the install, or the last uninstall."""
+"""Ending of a copy of a settings file: `install` keeps it without our entries, `uninstall` with."""
 
 
 class Agent(NamedTuple):
@@ -35,12 +35,14 @@ class Agent(NamedTuple):
         folder: its folder in a project, and in the home folder by default.
         file: name of the file.
         events: the events.
+        switch: name of the setting that switches off every hook; None if there is none.
     """
 
     variable: str
     folder: str
     file: str
     events: tuple[str, ...]
+    switch: str | None = None
 
     def settings(self, *, of_project: bool) -> Path:
         """The file with the settings of the project in the current folder, or of the user."""
@@ -52,7 +54,9 @@ _BOTH = ("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "SessionS
 """The events of both agents."""
 _OF_CLAUDE = (*_BOTH, "PostToolUseFailure", "PermissionDenied")
 AGENT_SETTINGS = {
-    "claude-code": Agent("CLAUDE_CONFIG_DIR", ".claude", "settings.json", _OF_CLAUDE),
+    "claude-code": Agent(
+        "CLAUDE_CONFIG_DIR", ".claude", "settings.json", _OF_CLAUDE, "disableAllHooks"
+    ),
     "codex": Agent("CODEX_HOME", ".codex", "hooks.json", (*_BOTH, "Stop")),
 }
 """The agents with hooks, by name."""
@@ -83,11 +87,11 @@ class Settings:
         with self._problems():
             return _installed(_read(self._path))
 
-    def is_switched_off(self) -> bool:
-        """Whether the settings switch off every hook of the agent."""
+    def switch(self, name: str, *, default: bool) -> bool:
+        """The value of a setting that is true or false; the default if the file does not say."""
         with self._problems():
-            switch = member(parse(_read(self._path)), "disableAllHooks")
-            return switch is not None and switch.type == "true"
+            found = member(parse(_read(self._path)), name)
+            return default if found is None else found.type == "true"
 
     def _replace_ours(self, commands: dict[str, str]) -> bool:
         """Let each event have one command of ours; return whether the file has changed."""
@@ -101,11 +105,13 @@ class Settings:
 
     def _others(self, data: bytes, found: dict[str, str]) -> bytes:
         """The settings without our entries, as they were before the install if the copy says so."""
-        copy, keeps_hooks = _read(self._copy), False
-        with suppress(InvalidRecordError):  # the copy is damaged
-            if self._copy.exists() and _with_ours(copy, found) == data:
-                return copy
+        try:
+            copy = read_config(str(self._copy))
             keeps_hooks = member(parse(copy), _HOOKS) is not None
+            if _with_ours(copy, found) == data:
+                return copy
+        except (OSError, InvalidRecordError):  # there is no copy that can be used
+            keeps_hooks = False
         return _without_ours(data, keeps_hooks=keeps_hooks)
 
     @contextmanager
@@ -124,8 +130,9 @@ class Settings:
         mode = 0o600
         if self._path.exists():
             mode = self._path.stat().st_mode & 0o777
-            _write_file(self._copy, before, mode)
-        else:
+            if not self._copy.is_dir():  # a folder in the way is not ours
+                _write_file(self._copy, before, mode)
+        elif not self._copy.is_dir():
             self._copy.unlink(missing_ok=True)  # of an earlier file
         _write_file(staged, data, mode)
         staged.replace(self._path)

@@ -44,7 +44,7 @@ def import_with_bar(
     are left out. What cannot be imported is reported, and the other files are still imported.
 
     Returns:
-        What was imported, and why files in folders were skipped: they are of no known format.
+        What was imported, and why files in folders were skipped: each is of no known format.
 
     Raises:
         NotFoundError: nothing is found.
@@ -118,7 +118,8 @@ def _import_one(
     try:
         return importer.import_file(file, format_name, on_progress)
     except TooltrailError as error:
-        return error
+        # A traceback keeps the content of the file in memory.
+        return error.with_traceback(None)
 
 
 def _say_skipped(files: Sequence[Path]) -> None:
@@ -144,7 +145,8 @@ def follow(
     while True:
         has_new, count = False, len(skipped)
         for file, state in _files(paths):
-            before, seen[file] = seen.get(file, ()), state and (state.st_mtime_ns, state.st_size)
+            before = seen.get(file, ())
+            seen[file] = None if state is None else (state.st_mtime_ns, state.st_size)
             if seen[file] == before:
                 continue
             one = _import_one(importer, file, format_name)

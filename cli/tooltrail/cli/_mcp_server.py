@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
 from pydantic_core import to_jsonable_python
 
-from tooltrail.agents.searching import search_blocks
+from tooltrail.agents.searching import PATTERN_SYNTAX, search_blocks
 from tooltrail.artifacts import ArtifactReader
 from tooltrail.cli._artifacts import open_known
 from tooltrail.cli._location import Location
@@ -44,12 +44,12 @@ MAX_BYTES = 32 << 10
 
 Outcome = Annotated[str | None, Field(json_schema_extra={"enum": ["failed", *OUTCOMES, None]})]
 Text = Annotated[str, Field(min_length=1)]
-Artifact = Annotated[Text | None, Field(description="Path or digest of an artifact.")]
-Session = Annotated[Text | None, Field(description="Id, its beginning or end; name; @last.")]
+Artifact = Annotated[str | None, Field(description="Path or digest of an artifact.")]
+Session = Annotated[str | None, Field(description="Id, its beginning or end; name; @last.")]
 Call = Annotated[
     Text, Field(description="Id, its beginning or end; SESSION#SEQ; @last; @last:TOOL; @running.")
 ]
-Part = Annotated[Text | None, Field(description="Stream (default: first), or member in show_call.")]
+Part = Annotated[str | None, Field(description="Stream (default: first), or member in show_call.")]
 
 
 class RecordTools:
@@ -62,12 +62,13 @@ class RecordTools:
         self,
         *,
         session: Session = None,
-        tool: Text | None = None,
+        tool: str | None = None,
         outcome: Outcome = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
-        cursor: Annotated[Text | None, Field(description="From the note of a page.")] = None,
+        cursor: Annotated[str | None, Field(description="From the note of a page.")] = None,
     ) -> list[str]:
         """List recorded tool calls, the newest first: one JSON object per line."""
+        cursor = cursor or None
         with self._location.open() as store:
             reader = store.reader
             where = InvocationFilter(
@@ -122,10 +123,7 @@ class RecordTools:
     def grep(
         self,
         *,
-        pattern: Annotated[
-            str,
-            Field(min_length=1, max_length=10_000, description="A Python regular expression."),
-        ],
+        pattern: Annotated[Text, Field(max_length=10_000, description=PATTERN_SYNTAX)],
         artifact: Artifact = None,
         session: Session = None,
         call: Call = "@last",
@@ -139,9 +137,11 @@ class RecordTools:
         with self._location.open() as store, _text(store, artifact, session, call, part) as text:
             blocks = text.iter_bytes(text.line_offset(start_line))
             found = asyncio.run(search_blocks({**request, "first_line": start_line}, blocks))
-        shown, _ = _cut(found.matches.content or b"")
+        *printed, _ = (found.matches.content or b"").split(b"\n")
+        shown, _ = _cut(b"".join(b"%s\n" % line for line in printed[: found.returned]))
         *lines, _ = shown.split("\n")
         note = f"{len(lines)} of {counted(found.match_count, 'matching line')}"
+        note += "".join(f" {reason.decode()}" for reason in printed[found.returned :])
         if len(lines) < found.match_count:
             note += f"; read on with start_line={int(lines[-1].partition(':')[0]) + 1}"
         return [shown, note]

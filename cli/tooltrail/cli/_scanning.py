@@ -3,8 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, TypeAlias
+from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError, TooltrailError
@@ -13,7 +12,30 @@ from tooltrail.redaction import RuleSet, StreamRedactor, redact, redactions
 from tooltrail.store import InvocationView, Reader, SessionView, StreamView
 
 _CHUNK_BYTES = 1 << 20
-_Texts: TypeAlias = Mapping[str, str | bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Secrets of one rule in one part of a session, a call or a message.
+
+    Attributes:
+        session: id of the session.
+        kind: `session`, `call` or `message`.
+        id: id of that.
+        field: the part: `arguments`, `receipt`, the role of a stream, …; `about` for names, ids of
+            providers, titles and environments.
+        rule: name of the rule.
+        count: number of secrets.
+        offset: offset of the first one in the part, if those before it were replaced.
+    """
+
+    session: UUID
+    kind: str
+    id: UUID
+    field: str
+    rule: str
+    count: int
+    offset: int
 
 
 class Scan:
@@ -38,14 +60,8 @@ class Scan:
         self._on_progress = on_progress
         self._streams: dict[str, tuple[RedactionFact, ...]] = {}
 
-    def secrets(self) -> Iterator[dict[str, Any]]:
+    def secrets(self) -> Iterator[Secret]:
         """The secrets, session by session.
-
-        Yields:
-            For the secrets of one `rule` in one part: the ids of the `session` and of the `kind`
-            (`session`, `call` or `message`); the `field`, which is `about` for names, ids of
-            providers, titles and environments; their `count`; and the `offset` of the first one,
-            if those before it were replaced.
 
         Raises:
             TooltrailError: the store cannot be read.
@@ -53,7 +69,7 @@ class Scan:
         for session in self._reader.sessions():
             yield from self._in_session(session)
 
-    def _in_session(self, session: SessionView) -> Iterator[dict[str, Any]]:
+    def _in_session(self, session: SessionView) -> Iterator[Secret]:
         yield from self._in_record(session.id, "session", session.id, {"about": _spelled(session)})
         try:
             _, messages, calls = self._reader.conversation(session.id, payloads=True)
@@ -83,9 +99,9 @@ class Scan:
         session: UUID,
         kind: str,
         owner: UUID,
-        texts: _Texts,
+        texts: Mapping[str, str | bytes | None],
         streams: Sequence[StreamView] = (),
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[Secret]:
         """The secrets in the parts of a session, a call or a message."""
         found: list[RedactionFact] = []
         for field, text in texts.items():
@@ -95,7 +111,7 @@ class Scan:
         self.counts[kind] += 1
         self._on_progress(self.counts["call"] + self.counts["message"])
         for one in found:
-            yield {"session": session, "kind": kind, "id": owner, **vars(one)}
+            yield Secret(session, kind, owner, one.field, one.rule, one.count, one.offset)
 
     def _in_stream(self, stream: StreamView) -> tuple[RedactionFact, ...]:
         """The secrets of a stream; of streams with the same bytes, one is read."""

@@ -15,11 +15,11 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_openai_messages
+from langchain_core.messages import BaseMessage, ToolMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from tooltrail.adapters._shared import Inputs, json_of, output_of
-from tooltrail.records import CompleteOutput, ToolCall, error_of_exception
+from tooltrail.records import CompleteOutput, Message, ToolCall, error_of_exception
 from tooltrail.store import EndedCall, Invocation, Session
 from tooltrail.wire import complete_output_of, wire_format
 
@@ -40,7 +40,7 @@ class RecordingHandler(BaseCallbackHandler):
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._inputs = Inputs()
+        self._inputs = Inputs(_shown)
         self._system: list[BaseMessage] = []
         self._running: dict[UUID, ToolCall | Invocation] = {}
         self._answered: set[int] = set()  # hashes of results that are recorded with their calls
@@ -51,9 +51,7 @@ class RecordingHandler(BaseCallbackHandler):
         """Record changed system messages, and the new messages that are not recorded yet."""
         for given in messages:
             system = [one for one in given if one.type == "system"]
-            # The model is shown no artifact, which may be large and may change.
-            shown = (one.model_copy(update={"artifact": None}) for one in given)
-            new, is_first = self._inputs.new_items(one for one in shown if one.type != "system")
+            new, is_first = self._inputs.new_items(one for one in given if one.type != "system")
             changed = system if system != self._system else []
             said = (one for one in new if is_first or not self._is_recorded(one))
             self._record([*changed, *said])
@@ -68,7 +66,8 @@ class RecordingHandler(BaseCallbackHandler):
         """Record the text of an answer that broke off, as far as it was streamed."""
         found = [one for some in response.generations for one in some] if response else []
         texts = [one.message.text for one in found if isinstance(one, ChatGeneration)]
-        self._record(AIMessage(text) for text in texts if text)
+        messages = (Message.of("assistant", text) for text in texts if text)
+        self._session.messages(one.model_copy(update={"is_complete": False}) for one in messages)
 
     def on_tool_start(
         self, serialized: dict[str, Any], input_str: str, *, run_id: UUID, **kwargs: Any
@@ -117,6 +116,11 @@ class RecordingHandler(BaseCallbackHandler):
     def _record(self, messages: Iterable[BaseMessage]) -> None:
         natives = [_native(one) for one in messages]
         self._session.messages(wire_format(_FORMAT).read_history({"messages": natives}).messages)
+
+
+def _shown(message: BaseMessage) -> str:
+    """What the model is shown of a message: no artifact, which may be large and may change."""
+    return repr(message.model_copy(update={"artifact": None}))
 
 
 def _native(message: BaseMessage) -> Any:

@@ -1,26 +1,29 @@
 """The process that searches lines: takes a request as JSON, prints counts and matching lines.
 
 As a program, this module searches standard input. The first line of its output is JSON with
-`match_count` and `returned`; the matches follow.
+`match_count` and `returned`; the matches follow, and then sentences about what was not searched.
 """
 
 import json
 import re
 import resource
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 _MAX_MATCHES = 200
 
-_MAX_UNREAD = 20
-"""Unreadable files and folders that the result names at most."""
+_MAX_NAMED = 20
+"""Unreadable files and folders that the result names at most, and lines that are too long."""
 
 _MOST_CPU_S = 120
 
 _LINE_BYTES = 64 << 20
 """Bytes of the longest line that is searched, as in `tooltrail artifact grep`."""
+
+_PIECE_BYTES = 1 << 20
+"""Bytes that are read at once of a line that is not searched."""
 
 _LINE_CHARS = 500
 """Characters of a line that the result shows."""
@@ -42,6 +45,7 @@ class Findings:
         most: largest number of lines to keep.
         count: number of matching lines, kept or not.
         unread: paths of files and folders that could not be read.
+        unsearched: the lines that are too long to be searched, as sentences.
     """
 
     most: int
@@ -49,13 +53,16 @@ class Findings:
     size: int = 0
     lines: list[str] = field(default_factory=list[str])
     unread: list[str] = field(default_factory=list[str])
+    unsearched: list[str] = field(default_factory=list[str])
 
     def add(self, label: str, number: int, text: str) -> None:
-        """Count a line, and keep it if there is room."""
+        r"""Count a line, and keep it if there is room. A lone surrogate is shown as `\xNN`."""
         self.count += 1
         if len(self.lines) < self.most and self.size < _MAX_PRINTED:
-            hidden = len(text) - _LINE_CHARS
-            shown = text if hidden <= 0 else f"{text[:_LINE_CHARS]}… [{hidden:,} more characters]"
+            beginning = text[:_LINE_CHARS].encode(errors="surrogateescape")
+            shown = beginning.decode(errors="backslashreplace")
+            if (hidden := len(text) - _LINE_CHARS) > 0:
+                shown += f"… [{hidden:,} more characters]"
             self.lines.append(f"{label}{number}:{shown}")
             self.size += len(shown) + len(label)
 
@@ -64,12 +71,10 @@ def search_stdin(request: dict[str, Any]) -> Findings:
     r"""Search standard input. A byte that is not UTF-8 is one character, and shown as `\xNN`.
 
     Raises:
-        ValueError: the pattern is not valid, or a line is too long.
+        ValueError: the pattern is not valid.
     """
     pattern, findings = prepared(request)
-    for number, line in numbered_lines(sys.stdin.buffer, request.get("first_line", 1)):
-        if pattern.search(line.decode(errors="surrogateescape")):
-            findings.add("", number, line.decode(errors="backslashreplace"))
+    search_lines(sys.stdin.buffer, pattern, findings, first=request.get("first_line", 1))
     return findings
 
 
@@ -99,21 +104,43 @@ def _is_newline(part: str) -> bool:
     return [one for one in map(chr, range(256)) if member.fullmatch(one)] == ["\n"]
 
 
-def numbered_lines(file: BinaryIO, first: int = 1) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file without their newlines, each with its number.
+def search_lines(
+    file: BinaryIO,
+    pattern: re.Pattern[str],
+    findings: Findings,
+    *,
+    label: str = "",
+    first: int = 1,
+    errors: str = "surrogateescape",
+) -> None:
+    r"""Add the lines of a file that match a pattern without their endings, `\n` or `\r\n`.
 
-    Raises:
-        ValueError: a line is too long to be searched.
+    A line that is too long is not searched. The findings say so.
+
+    Args:
+        file: the file.
+        pattern: the pattern.
+        findings: the findings.
+        label: what stands before the number of a line.
+        first: number of the first line.
+        errors: how bytes that are not UTF-8 are decoded.
     """
     for number, line in enumerate(iter(lambda: file.readline(_LINE_BYTES + 1), b""), first):
         text = line.removesuffix(b"\n")
         if len(text) > _LINE_BYTES:
-            raise ValueError(f"line {number:,} is too long to search: over {_LINE_BYTES:,} bytes")
-        yield number, text
+            why = f"is too long to search: over {_LINE_BYTES >> 20} MiB"
+            findings.unsearched.append(f"{label} line {number:,} {why}".lstrip())
+            rest = line
+            while rest and not rest.endswith(b"\n"):
+                rest = file.readline(_PIECE_BYTES)
+            continue
+        decoded = text.decode(errors=errors)
+        if pattern.search(decoded, 0, len(decoded) - decoded.endswith("\r")):
+            findings.add(label, number, decoded)
 
 
 def main(search: Callable[[dict[str, Any]], Findings]) -> int:
-    """Run the request in the first argument: print a line of counts, then the matching lines.
+    """Run the request in the first argument: print counts, the matching lines, and what is missing.
 
     A request that fails prints a sentence on standard error, and the exit status is 1.
     """
@@ -125,7 +152,8 @@ def main(search: Callable[[dict[str, Any]], Findings]) -> int:
         sys.stderr.write(str(error))
         return 1
     counts = {"match_count": findings.count, "returned": len(findings.lines)}
-    unread = [f"({path} could not be read)" for path in findings.unread[:_MAX_UNREAD]]
+    unread = [f"({path} could not be read)" for path in findings.unread[:_MAX_NAMED]]
+    unread += [f"({line})" for line in findings.unsearched[:_MAX_NAMED]]
     text = "".join(f"{line}\n" for line in (json.dumps(counts), *findings.lines, *unread))
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     return 0

@@ -23,11 +23,13 @@ TIMEOUT_MS = 60_000
 
 _WORKER = "tooltrail.agents.line_search"
 
+PATTERN_SYNTAX = "A Python regular expression for a line without its ending, LF or CR LF."
+
 PATTERN: dict[str, dict[str, JsonValue]] = {
     "pattern": {
         "type": "string",
         "minLength": 1,
-        "description": "A Python regular expression.",
+        "description": PATTERN_SYNTAX,
     },
     "literal": {
         "type": "boolean",

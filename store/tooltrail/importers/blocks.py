@@ -79,9 +79,11 @@ def block_of(part: Any) -> Json:
 
 def call_block(call: Call, position: int) -> Json:
     """The block of a call in the message that asks for the call."""
-    given, place = spelled(call.arguments), {"position": position} if position else {}
-    named = {"tool_name": call.tool_name, "call_id": call.call_id, "arguments_raw": given}
-    members = {**named, **call.more, **place}
+    given = spelled(call.arguments)
+    members: dict[str, Any] = {"tool_name": call.tool_name, "call_id": call.call_id}
+    members |= {"arguments_raw": given, **call.more}
+    if position:
+        members["position"] = position
     return {"type": "tool_call", "call": members}
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
-from typing import IO, Final, NamedTuple, TypeAlias
+from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 from tooltrail.importers import (
     atif,
@@ -45,6 +44,13 @@ UNEXPECTED: Final = (
 """What a reader raises at a value that no version of its agent writes."""
 
 
+class Format(NamedTuple):
+    """What the module of a format has: whether a JSON value is of it, and the reader of a file."""
+
+    recognizes: Callable[[Any], bool]
+    reader: Callable[[Path], FileReader]
+
+
 class Imported(NamedTuple):
     """What was imported from one file.
 
@@ -73,12 +79,14 @@ _MODULES: Final = (
     *(atif, openhands, inspect, otlp_json),
     openai_chat,  # the last, since many formats hold messages that look like these
 )
-FORMATS: Final[dict[str, ModuleType]] = {one.NAME: one for one in _MODULES}
-"""The module of every format, by name. `recognizes` says whether a JSON value is of the format."""
+FORMATS: Final[dict[str, Format]] = {
+    one.NAME: Format(one.recognizes, one.Reader) for one in _MODULES
+}
+"""Every format, by name."""
 
 
 class UnknownFormatError(NotFoundError):
-    """A file is of no known format: it is no session, or one that is damaged or too new."""
+    """A file is of no known format; `is_damaged` says whether it has a line that is not JSON."""
 
     def __init__(self, path: Path, *, is_damaged: bool) -> None:
         super().__init__(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")
@@ -126,7 +134,7 @@ class Importer:
             cursor = Cursor(self._spool, path.resolve(), name)
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
-                reader: FileReader = FORMATS[name].Reader(path)
+                reader = FORMATS[name].reader(path)
                 found = self.import_lines(source, reader, _watched(file, on_progress))
                 imported = found._replace(path=path)
                 end, damaged = file.tell(), imported.damaged

@@ -60,11 +60,11 @@ class Reader(events.FileReader):
         self._session = digest_of(json.dumps(found[:_EVENTS_OF_ID]).encode())
         self._calls, self._last_call = {}, None
         about = {**object_of(line.value), **object_of(line.value, "issue")}
+        title = about.get("title") or about.get("instance_id")
         versions = (object_of(one, "args").get("openhands_version") for one in found)
-        where = {"agent_version": next((one for one in versions if isinstance(one, str)), "")}
-        title, began = about.get("title") or about.get("instance_id"), found[0].get("timestamp")
-        where = named_texts(where, "agent_version")
-        yield events.Session(self._session, began, NAME, None, title, where)
+        version = next((one for one in versions if isinstance(one, str)), None)
+        where = {"agent_version": version} if version else NOTHING
+        yield events.Session(self._session, found[0].get("timestamp"), NAME, None, title, where)
         for position, event in enumerate(found):
             name = str(position if event.get("id") is None else event["id"])
             what = event.get("action", event.get("observation"))

@@ -1,7 +1,6 @@
 """Searches the files of a folder in a process of its own; see `tooltrail.agents.line_search`."""
 
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tooltrail.agents.line_search import Findings, main, numbered_lines, prepared
+from tooltrail.agents.line_search import Findings, main, prepared, search_lines
 from tooltrail.workspace._folder import (
     Parts,
     WorkspaceFolder,
@@ -36,18 +35,8 @@ def search(request: dict[str, Any]) -> Findings:
         with file:
             if b"\0" not in file.read(_PROBED_BYTES):
                 file.seek(0)
-                _search_file(file, path, pattern, findings)
+                search_lines(file, pattern, findings, label=f"{path}:", errors="replace")
     return findings
-
-
-def _search_file(file: BinaryIO, path: str, pattern: re.Pattern[str], findings: Findings) -> None:
-    try:
-        for number, line in numbered_lines(file):
-            text = line.decode(errors="replace").rstrip("\r")
-            if pattern.search(text):
-                findings.add(f"{path}:", number, text)
-    except ValueError:  # a line is too long
-        findings.unread.append(path)
 
 
 def _iter_files(

@@ -85,7 +85,7 @@ def test_a_line_of_more_than_a_mebibyte_is_searched_as_one_line(tmp_path: Path) 
     assert lines(tmp_path, "aneedle$") == [shown]
 
 
-def test_a_file_with_a_line_that_is_too_long_to_search_is_named(tmp_path: Path) -> None:
+def test_a_line_that_is_too_long_to_search_is_named(tmp_path: Path) -> None:
     (tmp_path / "long").write_text("needle\n" + "a" * (64 << 20) + "\nneedle")
     (tmp_path / "longer").write_text("needle\n" + "a" * (64 << 20) + "a\nneedle\n")
     (tmp_path / "x").write_text("needle\n")
@@ -93,9 +93,16 @@ def test_a_file_with_a_line_that_is_too_long_to_search_is_named(tmp_path: Path) 
         "long:1:needle",
         "long:3:needle",
         "longer:1:needle",
+        "longer:3:needle",
         "x:1:needle",
-        "(longer could not be read)",
+        "(longer: line 2 is too long to search: over 64 MiB)",
     ]
+
+
+def test_the_end_of_a_line_is_before_a_carriage_return(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"one\r\none\rtwo\none\r\r\n")
+    assert text_of(found(tmp_path, "one$").matches) == "x:1:one\r\n"
+    assert found(tmp_path, "(?s)one.").match_count == 2
 
 
 @pytest.mark.parametrize(

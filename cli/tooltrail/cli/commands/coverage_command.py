@@ -1,9 +1,9 @@
 """`tooltrail coverage`: compare the store with the transcripts of an agent."""
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 
@@ -41,10 +41,11 @@ def command(
     --json, prints the calls that match, too.
 
     Exits with 1 unless every call matches, and with 3 if a file is missing or has no known format.
-    In a folder, a file of no known format is named, and is a gap only if it is damaged: otherwise
-    it is not a session. Exits with 5 if a file or a folder cannot be read.
+    In a folder, a file of no known format is a gap, too, because it may be a session that cannot be
+    read. A .json file is a gap only if it is damaged: agents keep settings and indexes in such
+    files. Exits with 5 if a file or a folder cannot be read.
     """
-    from tooltrail.cli._coverage import compare
+    from tooltrail.cli._coverage import Compared, compare
     from tooltrail.cli._importing import failure_code, import_with_bar
     from tooltrail.cli._long_commands import progress_bar
     from tooltrail.cli._redaction import used_rules
@@ -59,27 +60,30 @@ def command(
         outcomes, skipped = import_with_bar(transcripts.spool, paths, format_name, rules)
         if (failed := failure_code(outcomes)) is not None:
             return failed
-        found: list[dict[str, Any]] = []
+        found: list[Compared] = []
         total = sum(transcripts.reader.counts().invocations.values())
         with progress_bar("comparing", total) as update:
             for one in compare(store.reader, transcripts.reader):
                 found.append(one)
                 update(len(found), 0)
-    gaps = [one for one in found if one["result"] != "matched"]
+    gaps = [one for one in found if one.result != "matched"]
     if as_json:
-        print_array(found)
+        print_array(map(asdict, found))
     elif gaps:
-        names = ("result", "id", "call_id", "tool_name")
         rows = [
-            [*(str(one[name] or "") for name in names), ", ".join(one["differing"])] for one in gaps
+            [one.result, str(one.id), one.call_id or "", one.tool_name, ", ".join(one.differing)]
+            for one in gaps
         ]
         print_table(["RESULT", "ID", "CALL", "TOOL", "DIFFERING"], rows)
-    counts = Counter(one["result"] for one in found)
+    counts = Counter(one.result for one in found)
     results = ("matched", "missing", "extra", "differing")
     each = ", ".join(f"{counts[one]:,} {one}" for one in results)
     say(f"compared {counted(len(found), 'call')}: {each}")
-    for file in skipped:
-        what = "damaged, and may be a session" if file.is_damaged else "not a session"
+    # A `.json` file that can be read is not a session: agents keep settings in such files.
+    unread = [file for file in skipped if file.is_damaged or file.path.suffix != ".json"]
+    for file in unread:
+        what = "of no known format; it may be a session of a newer version"
+        if file.is_damaged:
+            what = "damaged; it may be a session"
         say(f"{printable(str(file.path))} is {what}")
-    is_unread = any(file.is_damaged for file in skipped)
-    return ExitCode.DAMAGED if gaps or is_unread else ExitCode.OK
+    return ExitCode.DAMAGED if gaps or unread else ExitCode.OK

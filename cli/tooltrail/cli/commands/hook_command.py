@@ -3,7 +3,7 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def install(*, agent: str, of_project: bool, no_redact: bool, location: Location
 
     AGENT is claude-code or codex. Adds one entry for each event to the agent's settings, and
     changes nothing else in the file: comments, other hooks and unknown members stay as they are. A
-    copy of the file as it was is kept beside it, with the ending .before-tooltrail.
+    copy of the file without these entries is kept beside it, with the ending .before-tooltrail.
 
     The settings of a project are often shared. So their entry names no folder of this machine,
     unless --db or --spool is given on the command line: each user records into their own store.
@@ -103,22 +103,25 @@ def status(*, agents: tuple[str, ...], as_json: bool) -> int:
     """Print where the hook is installed, and for how many events.
 
     Exits with 4 if some events of an agent have the hook and others do not, or if the program of
-    the hook does not exist. The code is also 4 if `disableAllHooks` switches off all hooks. Exits
-    with 2 if a settings file is not JSON in the form of the agent, and with 5 if it cannot be read.
-    These codes come before 4, because the state of that hook is not known.
+    the hook does not exist. The code is also 4 if `disableAllHooks` of Claude Code switches off all
+    hooks. Exits with 2 if a settings file is not JSON in the form of the agent, and with 5 if it
+    cannot be read. If a file cannot be read, its code (2 or 5) is returned instead of 4.
     """
-    from tooltrail.cli._hook_settings import AGENT_SETTINGS
+    from tooltrail.cli._hook_settings import AGENT_SETTINGS, Settings
     from tooltrail.records.errors import TooltrailError
 
     rows: list[dict[str, object]] = []
     failures: list[ExitCode] = []
     for name in agents or AGENTS:
-        agent = AGENT_SETTINGS[name]
-        for of_project in (False, True):
+        agent, is_off = AGENT_SETTINGS[name], False
+        for of_project in (False, True):  # what the user switches off is off in the project, too
             path = agent.settings(of_project=of_project)
             row = {"agent": name, "settings": "project" if of_project else "user"}
             try:
-                state, count = _state_of(path, agent.events)
+                if agent.switch:
+                    is_off = Settings(path).switch(agent.switch, default=is_off)
+                found = Settings(path).installed()
+                state, count = _state_of(found, agent.events, is_off=is_off), len(found)
             except TooltrailError as error:
                 say_error(error)
                 state, count = "cannot be read", 0
@@ -135,25 +138,21 @@ def status(*, agents: tuple[str, ...], as_json: bool) -> int:
     return ExitCode.OK if states <= {_INSTALLED, _NOT_INSTALLED} else ExitCode.INCOMPLETE
 
 
-def _state_of(path: Path, events: Sequence[str]) -> tuple[str, int]:
-    """The state of our hook in a settings file, and the number of its events."""
-    from tooltrail.cli._hook_settings import Settings
-
-    settings = Settings(path)
-    found = settings.installed()
-    if settings.is_switched_off():
-        return "switched off: disableAllHooks", len(found)
+def _state_of(found: Mapping[str, str], events: Sequence[str], *, is_off: bool) -> str:
+    """The state of our hook by its command for each event."""
+    if found and is_off:
+        return "switched off: disableAllHooks"
     for command in found.values():
         program = command
         with suppress(ValueError):  # a quote has no end
             program = shlex.split(command)[0]
         # A shell runs the command: `~`, a variable, or an assignment before it is not looked up.
         if not set(program) & set("~$=") and shutil.which(program) is None:
-            return f"no such program: {program}", len(found)
+            return f"no such program: {program}"
     missing = [one for one in events if one not in found]
     if missing and found:
-        return f"missing: {', '.join(missing)}", len(found)
-    return _INSTALLED if found else _NOT_INSTALLED, len(found)
+        return f"missing: {', '.join(missing)}"
+    return _INSTALLED if found else _NOT_INSTALLED
 
 
 def _command(agent: str, location: Location, *, is_portable: bool, is_redacting: bool) -> str:

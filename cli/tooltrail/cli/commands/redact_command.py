@@ -1,5 +1,7 @@
 """`tooltrail redact`: search a store for credentials."""
 
+from dataclasses import asdict
+
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
@@ -33,16 +35,15 @@ def command(*, location: Location, scan: bool, as_json: bool) -> int:
             search = Scan(store.reader, used_rules(), lambda done: update(done, 0))
             found = list(search.secrets())
     if as_json:
-        print_array(found)
+        print_array(map(asdict, found))
     else:
         for one in found:
-            place = "{kind} {id} of session {session}: {field}".format_map(one)
-            number = counted(one["count"], one["rule"])
-            write(f"{printable(place)}: {number} at byte {one['offset']:,}\n")
+            place = f"{one.kind} {one.id} of session {one.session}: {one.field}"
+            write(f"{printable(place)}: {counted(one.count, one.rule)} at byte {one.offset:,}\n")
     counts = search.counts
     say(
         f"searched {counted(counts['call'], 'call')} and {counted(counts['message'], 'message')}:"
-        f" {counted(sum(one['count'] for one in found), 'secret')};"
+        f" {counted(sum(one.count for one in found), 'secret')};"
         f" {counts['replaced']:,} were replaced before they were stored"
     )
     unread = [*search.unread]
