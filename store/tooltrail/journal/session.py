@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -52,7 +52,7 @@ class SessionOptions(TypedDict, total=False):
     environment: Mapping[str, str]
 
 
-class Session:
+class Session(AbstractContextManager["Session"], AbstractAsyncContextManager["Session"]):
     """One conversation that is being recorded. Safe to share between threads and tasks.
 
     The end of a `with` block closes a session from `open`, and leaves one from `join` open.
@@ -355,17 +355,11 @@ class Session:
         if self._is_closed:
             raise SessionClosedError(f"session {self.id} is closed")
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         if self._is_own:
             # The block may have closed the session already.
             with suppress(SessionClosedError):
                 self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._is_own:

@@ -67,23 +67,18 @@ def resolve_root(target: Target, root: str) -> str:
     return str(target.path.parent / root)
 
 
-def is_same_root(one: str, other: str) -> bool:
-    """Whether two folders or URLs are the same, also through symbolic links."""
-    return _plain(one) == _plain(other)
-
-
-def refuse_nested(one: str, other: str) -> None:
-    """Raise `InvalidRecordError` if one of two folders or URLs is inside the other."""
-    places = [_plain(one), _plain(other)]
-    if any(inner.startswith(f"{outer}/") for inner, outer in (places, places[::-1])):
-        raise InvalidRecordError(f"one of {one} and {other} is inside the other")
-
-
-def _plain(root: str) -> str:
+def real_root(root: str) -> str:
     """The real path of a folder, or the URL without a slash at its end."""
     if "://" in root and not root.startswith("file://"):
         return root.rstrip("/")
     return os.path.realpath(root.removeprefix("file://"))
+
+
+def refuse_nested(one: str, other: str) -> None:
+    """Raise `InvalidRecordError` if one of two folders or URLs is inside the other."""
+    places = [real_root(one), real_root(other)]
+    if any(inner.startswith(f"{outer}/") for inner, outer in (places, places[::-1])):
+        raise InvalidRecordError(f"one of {one} and {other} is inside the other")
 
 
 def refuse_spool(spool: Path, root: str) -> None:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from tooltrail.records.errors import DamageError, StoreExistsError, TooltrailError, UnavailableError
@@ -60,7 +60,7 @@ class _made_once(cached_property[T]):  # noqa: N801  a decorator
                 return super().__get__(store, owner)
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """An open store. Safe to share between threads and tasks.
 
     Made by `open_store` or `create_store`. Any number of processes may open the same store. A
@@ -241,9 +241,6 @@ class Store:
 
         with suppress(StoreExistsError):  # another process created it first
             create(target, self.options.get("artifacts"), self.spool)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -24,7 +24,7 @@ def command(location: Location) -> None:
     from tooltrail.artifacts import defer_sink
     from tooltrail.records import StoreExistsError
     from tooltrail.store import create_store
-    from tooltrail.store.roots import is_same_root, named_root
+    from tooltrail.store.roots import named_root, real_root
 
     try:
         with create_store(
@@ -43,5 +43,5 @@ def command(location: Location) -> None:
             f"a store already exists in {store.database.target}, artifacts in {root}; "
             "nothing was changed"
         )
-    if named is not None and not is_same_root(defer_sink(named_root(named)).url, root):
+    if named is not None and real_root(defer_sink(named_root(named)).url) != real_root(root):
         raise click.UsageError(f"{named} is not its artifact root; `artifact relocate` moves there")

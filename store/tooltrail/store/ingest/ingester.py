@@ -36,13 +36,7 @@ from tooltrail.records import FamilyRegistry, InvalidRecordError, TooltrailError
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, MessageAdded
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.batch import write_batch
-from tooltrail.store.ingest.behind import (
-    WHOLE_JOURNAL,
-    damaged_column,
-    find_cursor,
-    find_dead,
-    find_open,
-)
+from tooltrail.store.ingest.behind import WHOLE_JOURNAL, find_cursor, find_dead, find_open
 from tooltrail.store.ingest.cursors import CursorMovedError, Place, find_place, move_place
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.outcomes import OutcomeMaker
@@ -194,7 +188,6 @@ class Ingester:
     ) -> tuple[Ingested, Place]:
         """Ingest the facts in the journal. Facts appended later may wait for the next run."""
         done, end = Ingested(), furthest_end(self._folder)
-        unmoved: Place | None = None
         while True:
             with self._database.read() as connection:
                 place = find_place(connection, self._folder, journal)
@@ -212,11 +205,7 @@ class Ingester:
                     if place.cursor.offsets >= end:
                         break
             except CursorMovedError:
-                # A transaction whose answer was lost was committed after all.
-                if place == unmoved:  # nothing was committed: an index of the table is damaged
-                    raise damaged_column(connection, place.journal, "id") from None
-                unmoved = place
-                continue
+                continue  # a transaction whose answer was lost was committed after all
             self._delete_segments(place)
             self._cursor = place.cursor
             return done, place
