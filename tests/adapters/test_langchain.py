@@ -257,29 +257,30 @@ def test_an_answer_that_breaks_off_is_recorded_as_far_as_it_came(sqlite_store: S
     assert [one.is_complete for one in read] == [True, False, True]
 
 
-def test_a_long_conversation_is_compared_without_spelling_it_again(sqlite_store: Store) -> None:
-    spelled: list[str] = []
+class Odd:
+    """An artifact whose comparison raises, as that of an array does."""
 
-    class Counted(HumanMessage):
-        def __repr__(self) -> str:
-            spelled.append(self.text)
-            return super().__repr__()
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("the truth value is ambiguous")
 
-        def model_copy(self, **named: Any) -> Any:
-            spelled.append(self.text)
-            return super().model_copy(**named)
+    __hash__ = None  # type: ignore[assignment]
 
-    asked = [f"{number}?" for number in range(20)]
+
+def test_copies_are_not_recorded_again_and_messages_changed_in_place_are(
+    sqlite_store: Store,
+) -> None:
     with sqlite_store.open_session() as session:
         config: RunnableConfig = {"callbacks": [RecordingHandler(session)]}
-        history: list[BaseMessage] = []
-        for question in asked:
-            history.append(Counted(content=question))
+        shown = ToolMessage("made", tool_call_id="other", artifact=Odd())
+        history: list[BaseMessage] = [HumanMessage("0?"), shown]
+        for number in range(1, 4):
             answer = FakeMessagesListChatModel(responses=[AIMessage("Yes.")])
-            loaded = [copy(one) for one in history]  # other objects in each turn
-            history.append(answer.invoke(loaded, config))
-    assert [text for role, text in said(sqlite_store, session) if role == "user"] == asked
-    assert len(spelled) <= 2 * len(asked)
+            history.append(answer.invoke([copy(one) for one in history], config))
+            history.append(HumanMessage(f"{number}?"))
+        history[0].content = "[trimmed]"
+        FakeMessagesListChatModel(responses=[AIMessage("Yes.")]).invoke(history, config)
+    users = [text for role, text in said(sqlite_store, session) if role == "user"]
+    assert users == ["0?", "1?", "2?", "[trimmed]", "1?", "2?", "3?"]
 
 
 def test_later_turns_add_only_what_is_new(sqlite_store: Store) -> None:

@@ -360,6 +360,16 @@ def test_hooks_that_are_switched_off_record_nothing(at_home: Cli) -> None:
     assert (ended.records[0]["events"], ended.records[1]["hook"]) == (8, "not installed")
 
 
+def test_a_project_switches_off_the_hook_of_the_user(at_home: Cli) -> None:
+    at_home.ok("hook", "install", "claude-code")
+    project = Path(".claude/settings.json")
+    project.parent.mkdir()
+    project.write_text('{"disableAllHooks": true}')
+    ended = at_home.run("hook", "status", "claude-code", "--json")
+    states = [one["hook"] for one in ended.records]
+    assert (ended.code, states) == (4, ["installed", "switched off: disableAllHooks"])
+
+
 @pytest.mark.parametrize(
     "text", ['{"hooks": {}}', '{\n  "hooks": { },\n  "a": 1\n}\n', '{"hooks": {"Stop": [ ]}}', " "]
 )

@@ -56,7 +56,7 @@ def test_init_takes_no_misspelt_url_for_a_folder(nowhere: Cli, root: str) -> Non
     ended = nowhere.run("init", "--artifacts", root)
     assert ended.code == 2
     assert (
-        f"{root!r} is not a URL; write {root.partition(':')[0].partition('/')[0]}://…"
+        f"{root!r} is not a URL; write {root[: root.find('/')].rstrip(':').lower()}://…"
         in ended.message
     )
     assert not nowhere.folder.exists()

@@ -146,7 +146,7 @@ def _rejections(found: dict[str, Any]) -> Iterator[str]:
     if not count and not damaged:
         return
     kinds = [f"{counted(count, 'fact')} could not be applied"] if count else []
-    kinds += [f"{counted(damaged, 'place')} damaged, or replaced by a copy"] if damaged else []
+    kinds += [f"{counted(damaged, 'place')} damaged, cut off or replaced"] if damaged else []
     yield f"journals: {', '.join(kinds)}; the newest are:"
     for one in found["rejected"][:_LISTED]:
         yield f"  {one['subject'] or one['journal']}: {one['reason']}"

@@ -3,7 +3,6 @@
 import json
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from itertools import accumulate
@@ -17,9 +16,6 @@ _log = logging.getLogger("tooltrail.adapters")
 
 _MOST_INPUTS: Final = 4096
 """The most conversations with a model that a handler can tell apart at the same time."""
-
-_MOST_RECENT: Final = 16
-"""The most inputs that a handler keeps, so that the next ones are fast."""
 
 
 def output_of(tool_name: str, value: object) -> CompleteOutput:
@@ -58,7 +54,6 @@ class Inputs:
     def __init__(self, spell: Callable[[Any], str] = repr) -> None:
         self._spell = spell
         self._known: dict[int, bool] = {}  # hashes of inputs, the oldest first
-        self._recent: deque[tuple[list[Any], list[int]]] = deque(maxlen=_MOST_RECENT)
         self._lock = threading.Lock()
 
     def new_items(self, items: Iterable[Any]) -> tuple[list[Any], bool]:
@@ -70,28 +65,18 @@ class Inputs:
             The new items, and whether this is the first input of all.
         """
         given = list(items)
+        # A hash of each beginning of the input. Items are spelled again, since they may change.
+        *starts, whole = accumulate(
+            map(self._spell, given), lambda old, new: hash((old, new)), initial=0
+        )
         with self._lock:
             is_first = not self._known
             # An input that is repeated unchanged is another request with the same text.
-            *starts, whole = self._hashes_of(given)
             continued = [n for n, one in enumerate(starts) if self._known.pop(one, False)]
             self._known[whole] = True
             if len(self._known) > _MOST_INPUTS:
                 del self._known[next(iter(self._known))]
         return given[max(continued, default=0) :], is_first
-
-    def _hashes_of(self, given: list[Any]) -> list[int]:
-        """A hash of each beginning of an input, from no item to all items."""
-        hashes = [0]
-        # To spell each item of a long conversation again would take long.
-        for recent in [one for one in self._recent if given[: len(one[0])] == one[0]]:
-            self._recent.remove(recent)
-            hashes = max(hashes, recent[1], key=len)
-        rest = map(self._spell, given[len(hashes) - 1 :])
-        added = accumulate(rest, lambda old, new: hash((old, new)), initial=hashes[-1])
-        hashes = [*hashes[:-1], *added]
-        self._recent.append((given, hashes))
-        return hashes
 
 
 @contextmanager

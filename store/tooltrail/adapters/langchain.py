@@ -119,8 +119,8 @@ class RecordingHandler(BaseCallbackHandler):
 
 
 def _shown(message: BaseMessage) -> str:
-    """What the model is shown of a message: no artifact, which may be large and may change."""
-    return repr(message.model_copy(update={"artifact": None}))
+    """What the model is shown of a message: no id, which may be made later, and no artifact."""
+    return repr((message.type, message.content, getattr(message, "tool_calls", None)))
 
 
 def _native(message: BaseMessage) -> Any:

@@ -17,6 +17,9 @@ _MAX_MATCHES = 200
 _MAX_NAMED = 20
 """Unreadable files and folders that the result names at most, and lines that are too long."""
 
+REFUSED = 3
+"""Exit status for a request that cannot be run, unlike that of an error of this program."""
+
 _MOST_CPU_S = 120
 
 _LINE_BYTES = 64 << 20
@@ -142,7 +145,7 @@ def search_lines(
 def main(search: Callable[[dict[str, Any]], Findings]) -> int:
     """Run the request in the first argument: print counts, the matching lines, and what is missing.
 
-    A request that fails prints a sentence on standard error, and the exit status is 1.
+    A request that fails prints a sentence on standard error, and the exit status is `REFUSED`.
     """
     # The program that asks may end before a search that takes for ever.
     resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU_S, _MOST_CPU_S))
@@ -150,7 +153,7 @@ def main(search: Callable[[dict[str, Any]], Findings]) -> int:
         findings = search(json.loads(sys.argv[1]))
     except (OSError, ValueError) as error:
         sys.stderr.write(str(error))
-        return 1
+        return REFUSED
     counts = {"match_count": findings.count, "returned": len(findings.lines)}
     unread = [f"({path} could not be read)" for path in findings.unread[:_MAX_NAMED]]
     unread += [f"({line})" for line in findings.unsearched[:_MAX_NAMED]]

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from pydantic import JsonValue
 
+from tooltrail.agents.line_search import REFUSED
 from tooltrail.agents.processes import run_process
 from tooltrail.agents.wrong_calls import WrongCallError
 from tooltrail.records import SearchOutput, StreamRecord
@@ -71,7 +72,9 @@ async def run_search(
     if ended.timed_out:
         raise TimeoutError(f"the search took longer than {TIMEOUT_MS // 1000} seconds")
     if ended.status != 0:
-        raise WrongCallError(bytes(ended.stderr.kept).decode(errors="replace").strip())
+        problem = bytes(ended.stderr.kept).decode(errors="replace").strip()
+        kind = WrongCallError if ended.status == REFUSED else RuntimeError
+        raise kind(problem or f"the search ended with status {ended.status}")
     head, _, matches = bytes(ended.stdout.kept).partition(b"\n")
     counts = json.loads(head)
     return SearchOutput(

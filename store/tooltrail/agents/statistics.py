@@ -193,9 +193,10 @@ def _count_work(counted: AgentStatistics, leg: LegView) -> None:
     for attempt in attempts:
         for error in attempt.errors:
             counted.errors[_INDEX.sub("[]", error.path)] += 1
+        unlisted = attempt.error_count - len(attempt.errors)
         # One entry beyond the largest number is not an error: see `NOT_LISTED`.
-        count = attempt.error_count - (attempt.error_count == MAX_VIOLATIONS + 1)
-        if unlisted := count - len(attempt.errors):
+        unlisted -= unlisted > 0 and attempt.error_count == MAX_VIOLATIONS + 1
+        if unlisted:
             counted.errors[UNLISTED] += unlisted
     ended = leg.ended
     if ended is None:

@@ -109,7 +109,7 @@ class JournalLog:
         _logs.add(self)
 
     def reset(self) -> None:
-        """Start afresh in a forked child, since descriptors and locks belong to the parent."""
+        """Begin without descriptors and locks. In a forked child, they belong to the parent."""
         # A copy of the descriptor would hold the lock on if the parent is killed during an append.
         self._lock.close()
         self._mutex = threading.Lock()

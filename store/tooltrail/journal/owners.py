@@ -105,7 +105,7 @@ def is_alive(spool: Path, name: str) -> bool:
 
 
 def remove_owner(spool: Path, name: str) -> None:
-    """Remove the lock file of a dead owner. Call this when no open call names it any more."""
+    """Remove the lock file of an owner."""
     if _NAME.fullmatch(name) is not None:
         with contextlib.suppress(OSError):
             _path(spool, name).unlink()

@@ -3,7 +3,7 @@
 A reader needs no lock. It stops at the first offset without a complete frame, unless later frames
 prove that the bytes there are damaged: then it reports a `Gap` and continues behind the damage.
 
-Every function raises `UnavailableError` if a file of the journal cannot be read, synced or deleted.
+Every function raises `UnavailableError` if a file cannot be opened, synced or deleted.
 """
 
 import os

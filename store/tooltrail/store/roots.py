@@ -34,7 +34,7 @@ def named_root(artifacts: str | Path) -> str:
     Raises `InvalidRecordError` for a misspelt URL, which would be a folder such as `s3:`.
     """
     if "://" not in str(artifacts) and (found := _MISSPELT.match(str(artifacts))) is not None:
-        raise InvalidRecordError(f"{str(artifacts)!r} is not a URL; write {found[1]}://…")
+        raise InvalidRecordError(f"{str(artifacts)!r} is not a URL; write {found[1].lower()}://…")
     return str(artifacts) if "://" in str(artifacts) else str(absolute_path(artifacts))
 
 

@@ -77,7 +77,7 @@ def _tool(definition: ToolDefinition, handler: Handler, family: str) -> AgentToo
 
 
 _WRONG_PATHS = (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotAFileError)
-_BY_CALL = (WrongCallError, PermissionError, *_WRONG_PATHS)
+_BY_CALL = (WrongCallError, PermissionError, UnicodeEncodeError, *_WRONG_PATHS)
 """Errors that a call causes by its arguments."""
 
 

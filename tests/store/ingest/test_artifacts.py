@@ -141,8 +141,13 @@ def test_a_reader_asks_a_sink_that_is_away_only_once(
         started(session, two),
         ended_spooled(parts, session, two, LONG + b"more"),
     )
-    assert parts.ingester().ingest().pending_count == 2
+    ingesting = parts.ingester()
+    assert ingesting.ingest().pending_count == 2
     assert parts.sink.refused_count == 1
+    parts.sink.is_away = False
+    three = next_id()
+    parts.append(started(session, three), ended_spooled(parts, session, three, LONG + b"last"))
+    assert ingesting.ingest().pending_count == 0
 
 
 @pytest.mark.both_engines

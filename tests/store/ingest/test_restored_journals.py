@@ -103,10 +103,22 @@ def test_a_row_that_no_update_finds_ends_the_ingestion(parts: StoreParts) -> Non
     parts.ingest(message(session))
     # As if the index of the ids were damaged: the row is read, and not found by an update.
     parts.alter("CREATE TRIGGER lost BEFORE UPDATE ON journals BEGIN SELECT RAISE(IGNORE); END")
-    with pytest.raises(DamageError, match=r"journals\.id of journal"):
+    with pytest.raises(DamageError, match="the row of journal"):
         parts.ingest(message(session))
     parts.alter("DROP TRIGGER lost")
     assert parts.ingest().frame_count == 1
+
+
+def test_an_altered_row_of_a_branch_ends_the_ingestion(parts: StoreParts) -> None:
+    session = next_id()
+    parts.ingest(message(session), message(session))
+    copied = copy(parts, "copy")
+    parts.ingest(message(session))
+    restore(parts, copied)
+    parts.ingest(message(session))
+    parts.alter("UPDATE journals SET branch_of = NULL")
+    with pytest.raises(DamageError, match="the row of journal"):
+        parts.ingest(message(session))
 
 
 def test_a_journal_without_its_ingested_segments_is_not_reported(parts: StoreParts) -> None:

@@ -113,15 +113,18 @@ def status(*, agents: tuple[str, ...], as_json: bool) -> int:
     rows: list[dict[str, object]] = []
     failures: list[ExitCode] = []
     for name in agents or AGENTS:
-        agent, is_off = AGENT_SETTINGS[name], False
-        for of_project in (False, True):  # what the user switches off is off in the project, too
+        agent, is_off, is_on = AGENT_SETTINGS[name], False, False
+        for of_project in (False, True):  # the settings of the project count before the user's
             path = agent.settings(of_project=of_project)
             row = {"agent": name, "settings": "project" if of_project else "user"}
             try:
+                settings = Settings(path)
                 if agent.switch:
-                    is_off = Settings(path).switch(agent.switch, default=is_off)
-                found = Settings(path).installed()
-                state, count = _state_of(found, agent.events, is_off=is_off), len(found)
+                    is_off = settings.switch(agent.switch, default=is_off)
+                found = settings.installed()
+                is_switched = is_off and (is_on or bool(found))
+                is_on = bool(found) and not is_off
+                state, count = _state_of(found, agent.events, is_off=is_switched), len(found)
             except TooltrailError as error:
                 say_error(error)
                 state, count = "cannot be read", 0
@@ -140,7 +143,7 @@ def status(*, agents: tuple[str, ...], as_json: bool) -> int:
 
 def _state_of(found: Mapping[str, str], events: Sequence[str], *, is_off: bool) -> str:
     """The state of our hook by its command for each event."""
-    if found and is_off:
+    if is_off:
         return "switched off: disableAllHooks"
     for command in found.values():
         program = command

@@ -78,8 +78,7 @@ def move_place(
 ) -> Place:
     """Move the row of a journal behind some frames and gaps. Creates a missing row; locks the row.
 
-    Returns the new place. Raises `CursorMovedError` if the row is no longer at `place`, and
-    `DamageError` if the row cannot be moved.
+    Returns the new place. Raises `CursorMovedError` if the row is no longer at `place`.
     """
     name, at, old = connection.uuid(place.journal), connection.moment(now()), place.cursor
     if not place.key:
@@ -111,9 +110,6 @@ def move_place(
         ),
     )
     if not moved:
-        unmoved = "SELECT 1 FROM journals WHERE key = ? AND segment = ? AND segment_offset = ?"
-        if connection.query(unmoved, (place.key, old.segment, old.offset)):
-            raise damaged_column(connection, place.journal, "id")  # no index finds the row
         raise CursorMovedError(f"journal {place.journal} was ingested meanwhile")
     ((key,),) = connection.query("SELECT key FROM journals WHERE id = ?", (name,))
     return replace(

@@ -32,7 +32,13 @@ from tooltrail.journal import (
     sync_segment,
 )
 from tooltrail.journal.segments import JOURNAL_FOLDER, segment_numbers
-from tooltrail.records import FamilyRegistry, InvalidRecordError, TooltrailError, UnavailableError
+from tooltrail.records import (
+    DamageError,
+    FamilyRegistry,
+    InvalidRecordError,
+    TooltrailError,
+    UnavailableError,
+)
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, MessageAdded
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.batch import write_batch
@@ -188,6 +194,7 @@ class Ingester:
     ) -> tuple[Ingested, Place]:
         """Ingest the facts in the journal. Facts appended later may wait for the next run."""
         done, end = Ingested(), furthest_end(self._folder)
+        unmoved: Place | None = None
         while True:
             with self._database.read() as connection:
                 place = find_place(connection, self._folder, journal)
@@ -205,7 +212,11 @@ class Ingester:
                     if place.cursor.offsets >= end:
                         break
             except CursorMovedError:
-                continue  # a transaction whose answer was lost was committed after all
+                if place == unmoved:
+                    problem = f"the row of journal {journal} is damaged; run `tooltrail verify`"
+                    raise DamageError(problem, path=str(self._folder)) from None
+                unmoved = place  # a transaction whose answer was lost was committed after all
+                continue
             self._delete_segments(place)
             self._cursor = place.cursor
             return done, place

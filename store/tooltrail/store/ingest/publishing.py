@@ -120,8 +120,7 @@ class Publisher:
         by_digest = {one.stream.digest: one for one in artifacts}
         for one in by_digest.values():
             self._file_of(one.stream)
-            reason = self._sink_error
-            if not reason or time.monotonic() >= self._retry_at:
+            if not (reason := self._sink_error):
                 try:
                     stored.append(self._send(one))
                     continue
@@ -140,6 +139,7 @@ class Publisher:
 
         With `at_once`, a sink that was unreachable less than `RETRY_AFTER_S` ago is tried, too.
         """
+        self._sink_error = ""  # this ends a run of the ingester; the next one tries the sink
         if not at_once and time.monotonic() < self._retry_at:
             return 0
         with self._database.read() as connection:
@@ -160,7 +160,7 @@ class Publisher:
         return done
 
     def _note_failure(self, error: UnavailableError) -> str:
-        """Leave the sink alone for a while; returns why."""
+        """Do not try the sink again in this run, nor waiting artifacts for a while; returns why."""
         self._sink_error, self._retry_at = str(error), time.monotonic() + RETRY_AFTER_S
         return self._sink_error
 

@@ -100,7 +100,7 @@ class Condition:
     Attributes:
         waiting_count: facts in the journal of this spool that are not ingested; None if the
             journal cannot be read.
-        damaged_count: damaged places of journals.
+        damaged_count: damaged places of journals, and journals that were cut off or replaced.
         rejected: the newest rejected facts and damaged places.
         pending_count: artifacts that wait for the sink.
         pending_bytes: bytes of these artifacts.

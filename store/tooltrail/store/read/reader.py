@@ -3,7 +3,7 @@
 Modules that only the texts of a call need are imported late, so that a list does not import them.
 """
 
-import socket
+import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -250,7 +250,7 @@ class Reader:
         for file in files:
             if (waiting := streams.open_waiting(self.spool / check_path(file), stream)) is not None:
                 return waiting
-        places = {*files.values()} - {(socket.gethostname(), str(self.spool))}
+        places = {*files.values()} - {(os.uname().nodename, str(self.spool))}
         elsewhere = " or ".join(f"spool {spool} of host {host}" for host, spool in sorted(places))
         rest = f"is missing: its file is not in the spool {self.spool}"
         if elsewhere:

@@ -231,7 +231,7 @@ class Call:
         self.compare_rows("structured_outputs", expected)
 
     def _check_shared(self, stream: StreamFact, offset: Any) -> None:
-        """Check that the bytes of a stream begin in the receipt at the offset in the row."""
+        """Check that the receipt first has the bytes of a stream at the offset in the row."""
         receipt = self.exact.get("receipt")
         if receipt is None or isinstance(offset, Unreadable):
             return

@@ -41,17 +41,14 @@ class Journal(NamedTuple):
         name: name for messages.
         row: row of `journals`; None if it is missing.
         gap_count: number of damaged places whose bytes are stored.
+        root: stored id of the journal from which this one branched off; None if it did not.
     """
 
     key: int
     name: str
     row: Row | None
     gap_count: int
-
-    @property
-    def root(self) -> Any:
-        """The stored id of the journal from which this one branched off; None if it did not."""
-        return None if self.row is None else self.row["branch_of"]
+    root: Any = None
 
 
 class AppliedFact(NamedTuple):
@@ -77,7 +74,7 @@ def read_journals(checking: Checking) -> list[Journal]:
                 name = str(uuid_from(row["id"]))
             except ValueError:
                 name = repr(row["id"])
-            found.append(Journal(row["key"], f"journal {name}", row, 0))
+            found.append(Journal(row["key"], f"journal {name}", row, 0, row["branch_of"]))
     gaps, noticed = _read_gaps(checking, {one.key: one.name for one in found})
     found = [one._replace(gap_count=gaps.get(one.key, 0)) for one in found]
     for one in found:
@@ -216,7 +213,8 @@ class Ledger:
         rows = self._checking.source.read(_LEDGER, _BEFORE_BRANCH, (*family, *family, n)) or ()
         for before, _ in rows:
             self._next = before + 1 if isinstance(before, int) else self._next
-        self._hashes = tuple(one for _, one in rows if isinstance(one, bytes)) or None
+        if rows:
+            self._hashes = tuple(one for _, one in rows if isinstance(one, bytes)) or None
 
     def _check_holes(self) -> None:
         checking, journal = self._checking, self._journal
