@@ -36,9 +36,6 @@ ROLES: Mapping[str, Role] = {role: role for role in get_args(Role)}
 REASONING = ("reasoning_content", "reasoning")
 """The members of a chat message in which servers put the model's reasoning."""
 
-CUT_SHORT = frozenset({"length", "content_filter", "MAX_TOKENS"})
-"""Finish reasons after which the last call may be incomplete."""
-
 
 def thoughts_in(native: JsonObject) -> Iterator[ReasoningBlock]:
     """The model's reasoning in a chat message."""

@@ -42,7 +42,10 @@ _ENDS: Final[dict[str | None, End]] = {
 
 
 def end_of(finish_reason: str | None) -> End | None:
-    """What a finish reason says about an incomplete answer; None if it is not known."""
+    """What a finish reason says about an incomplete answer; None if it is not known.
+
+    After a known reason, the last call of the answer may be incomplete, too.
+    """
     return _ENDS.get(finish_reason)
 
 

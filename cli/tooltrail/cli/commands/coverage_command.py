@@ -1,9 +1,11 @@
 """`tooltrail coverage`: compare the store with the transcripts of an agent."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,9 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._options import SourcePath, format_option, json_option, store_options
 from tooltrail.cli._output import counted, print_array, printable, say
 from tooltrail.cli._tables import print_table
+
+if TYPE_CHECKING:
+    from tooltrail.importers.importing import UnknownFormatError
 
 
 @click.command("coverage")
@@ -79,6 +84,12 @@ def command(
     results = ("matched", "missing", "extra", "differing")
     each = ", ".join(f"{counts[one]:,} {one}" for one in results)
     say(f"compared {counted(len(found), 'call')}: {each}")
+    has_unread = _say_unread(skipped)
+    return ExitCode.DAMAGED if gaps or has_unread else ExitCode.OK
+
+
+def _say_unread(skipped: "Sequence[UnknownFormatError]") -> bool:
+    """Name the skipped files that may be sessions; return whether there are any."""
     # A `.json` file that can be read is not a session: agents keep settings in such files.
     unread = [file for file in skipped if file.is_damaged or file.path.suffix != ".json"]
     for file in unread:
@@ -86,4 +97,4 @@ def command(
         if file.is_damaged:
             what = "damaged; it may be a session"
         say(f"{printable(str(file.path))} is {what}")
-    return ExitCode.DAMAGED if gaps or unread else ExitCode.OK
+    return bool(unread)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from tooltrail.records import CallFlag, Message, MessageBlock, Origin
-from tooltrail.wire._reading import CUT_SHORT, REASONING, message_of_answer, origin_of_choice
+from tooltrail.wire._reading import REASONING, message_of_answer, origin_of_choice
+from tooltrail.wire.finish_reasons import end_of
 from tooltrail.wire.members import JsonObject, are_objects, object_in, objects_in, text_in
 from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
@@ -61,7 +62,7 @@ class ChatSpelling:
         Notes on malformed parts are appended to `unread`. `is_complete`: the end of the answer was
         received.
         """
-        is_cut = origin.finish_reason in CUT_SHORT
+        is_cut = end_of(origin.finish_reason) is not None
         blocks = [*self.blocks(native, unread, flags)]
         if extras := self.extras(native):
             origin = origin.model_copy(update={"extras": extras})

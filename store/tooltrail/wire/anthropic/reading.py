@@ -34,6 +34,7 @@ from tooltrail.wire._reading import (
     spoken_in,
 )
 from tooltrail.wire.anthropic.asking import NAME, read_tools
+from tooltrail.wire.finish_reasons import end_of
 from tooltrail.wire.media_uris import FILE
 from tooltrail.wire.members import (
     JsonObject,
@@ -45,9 +46,6 @@ from tooltrail.wire.members import (
     text_in,
 )
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
-
-_CUT_SHORT = {"max_tokens", "model_context_window_exceeded", "refusal"}
-"""Stop reasons that may cut off the last call."""
 
 _CALL = frozenset({"type", "id", "name", "input", "toolset_name"})
 _MESSAGE = frozenset({"type", "id", "role", "model", "content", "stop_reason", "usage"})
@@ -100,7 +98,7 @@ def read_message(
         [*_blocks(native.get("content"))],
         origin,
         is_complete=is_complete,
-        is_cut=origin.finish_reason in _CUT_SHORT,
+        is_cut=end_of(origin.finish_reason) is not None,
         cut=cut,
     )
 
