@@ -23,6 +23,7 @@ from tests.support.journals import entry
 from tests.support.threads import at_once
 
 from tooltrail.journal import JournalLog, log
+from tooltrail.journal.tasks import AppendingThread
 from tooltrail.records.errors import UnavailableError
 
 BATCH = 3
@@ -31,7 +32,7 @@ BATCH = 3
 
 def append(folder: str, name: str, threads: str, count: str, seal: str) -> None:
     with patch.object(log, "SEAL_BYTES", int(seal)):
-        journal = JournalLog(Path(folder))
+        journal = AppendingThread(JournalLog(Path(folder)).record, lambda _: "journal")
         at_once(
             *(
                 partial(record, journal, f"{name}{number}", int(count), say)
@@ -41,7 +42,7 @@ def append(folder: str, name: str, threads: str, count: str, seal: str) -> None:
 
 
 def record(
-    journal: JournalLog, producer: str, count: int, say: Callable[..., None], first: int = 0
+    journal: AppendingThread, producer: str, count: int, say: Callable[..., None], first: int = 0
 ) -> None:
     """Record `count` facts, and report the outcome of each."""
     number, turn = first, 0
@@ -52,15 +53,13 @@ def record(
         for one in numbers:
             say("begun", producer, one)
         try:
-            positions = journal.record(
-                [entry(producer, one, 30 + one * 37 % 900) for one in numbers]
-            )
+            cursors = journal.record([entry(producer, one, 30 + one * 37 % 900) for one in numbers])
         except UnavailableError as error:
             for one in numbers:
                 say("failed", producer, one, type(error).__name__)
         else:
-            for one, position in zip(numbers, positions, strict=True):
-                say("acked", producer, one, position.segment)
+            for one, cursor in zip(numbers, cursors, strict=True):
+                say("acked", producer, one, cursor.segment)
         number += size
 
 

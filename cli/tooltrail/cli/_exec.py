@@ -29,7 +29,7 @@ from tooltrail.cli._process import (
 from tooltrail.cli._recording import Recording, StreamCapture, used_policy
 from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._standard import drop_unwritten, open_missing
-from tooltrail.journal.log import Position
+from tooltrail.journal.frames import Cursor
 from tooltrail.records.errors import InvalidRecordError, TooltrailError, UnavailableError
 from tooltrail.redaction.rules import RuleSet
 from tooltrail.store.engines.targets import SQLITE_HEADER, SqliteTarget, is_there, parse_target
@@ -93,10 +93,10 @@ def run_recorded(request: Request) -> int:
         if is_new:
             say(f"tooltrail: recording into a new store at {target}")
         code = _run(request, recording, rules)
-        if recording.end_position is not None:
+        if recording.end_cursor is not None:
             # A new store remembers the artifact root that is named for it.
             creates = bool(request.artifacts) and not has_database
-            ingest_when_due(request, spool, recording.end_position, creates=creates)
+            ingest_when_due(request, spool, recording.end_cursor, creates=creates)
     return code
 
 
@@ -148,7 +148,7 @@ def _say_faults(ended: ChildExit) -> None:
         say(f"tooltrail: output could not be passed on: {ended.tee_error.strerror}")
 
 
-def ingest_when_due(request: Request, spool: Path, position: Position, *, creates: bool) -> None:
+def ingest_when_due(request: Request, spool: Path, end: Cursor, *, creates: bool) -> None:
     """Ingest the journal into the database if many facts wait, or to create the store.
 
     Runs after the command has ended and its output is passed on. A failure is reported only if the
@@ -160,13 +160,13 @@ def ingest_when_due(request: Request, spool: Path, position: Position, *, create
         before = int(hint.read_bytes())
     except (OSError, ValueError):
         before = 0
-    if position.index - before < _MOST_WAITING and not creates:
+    if end.index - before <= _MOST_WAITING and not creates:
         return
     sys.stdout.flush()
     try:
         # Write the hint first, so that after a failure the next attempt comes 64 frames later.
         hint.touch(mode=0o600)
-        hint.write_bytes(b"%d" % position.index)
+        hint.write_bytes(b"%d" % end.index)
         from tooltrail.store.opening import open_store  # noqa: PLC0415  slow, and rarely needed
 
         with open_store(

@@ -15,7 +15,8 @@ from tooltrail.cli._output import say
 from tooltrail.cli._process import ChildExit, StreamName
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.environment import NOT_REDACTED, environment_json
-from tooltrail.journal.log import Entry, JournalLog, Position
+from tooltrail.journal.frames import Cursor
+from tooltrail.journal.log import Entry, JournalLog
 from tooltrail.journal.owners import Owner
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.command_documents import CommandEnd, ended_document, failed_document
@@ -86,7 +87,7 @@ class Recording:
 
     Attributes:
         id: id of the invocation.
-        end_position: position of the fact that ends the call; None until it is recorded.
+        end_cursor: cursor behind the fact that ends the call; None until it is recorded.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Recording:
     ) -> None:
         """Prepare the recording. Writes nothing. Secrets that `rules` find are replaced."""
         self.id = new_id()
-        self.end_position: Position | None = None
+        self.end_cursor: Cursor | None = None
         self._request = request
         self._spool = spool
         self._policy = policy
@@ -196,7 +197,7 @@ class Recording:
             timed_out=ended.timed_out,
             redacted=output.redacted,
         )
-        if self.end_position is None:
+        if self.end_cursor is None:
             self._spool_held(captured)
         for stream in streams:
             if stream.loss_reason is not None:
@@ -232,7 +233,7 @@ class Recording:
         if self._has_own_session:
             entries.append(Entry(SessionClosed(session=self._session, at=at)))
         try:
-            self.end_position = self._append(entries)
+            self.end_cursor = self._append(entries)
         except (UnavailableError, InvalidRecordError) as error:
             say(
                 f"tooltrail: {error}; the end of invocation {self.id} is not recorded: the next"
@@ -270,7 +271,7 @@ class Recording:
             if size < len(content):
                 _say_lost(role, len(content) - size, kept.counted.loss_reason)
 
-    def _append(self, entries: Sequence[Entry]) -> Position:
+    def _append(self, entries: Sequence[Entry]) -> Cursor:
         if self._request.acknowledge == "process":
             return self._log.append(entries)[-1]
         return self._log.record(entries)[-1]

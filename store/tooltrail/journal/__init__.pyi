@@ -2,7 +2,7 @@ from .answers import RecordedAnswer, RecordedStream, record_response, record_str
 from .ended_calls import EndedCall
 from .frames import FIRST_HASH, Cursor, Frame
 from .invocation import Finished, Invocation
-from .log import Acknowledge, Entry, JournalLog, Position
+from .log import Acknowledge, Entry, JournalLog
 from .owners import Owner, is_alive, remove_owner
 from .reading import (
     Gap,
@@ -31,7 +31,6 @@ __all__ = [
     "Invocation",
     "JournalLog",
     "Owner",
-    "Position",
     "RecordedAnswer",
     "RecordedStream",
     "Recorder",

@@ -100,11 +100,11 @@ class WrongLoopError(InvalidRecordError, TypeError):
 class RecordedStream(Generic[ChunkT]):
     """The chunks of an answer as they arrive; the answer is recorded after the last chunk.
 
-    Made by `record_stream`. Iterate over it instead of the provider's stream; it yields the same
-    chunks. The answer is recorded when the stream ends, fails or is left. A cut-off answer is
-    flagged. In a `with` (or `async with`) block you may leave the loop and start another one; the
-    answer is recorded when the block ends. Without a block, leaving the loop ends the answer. An
-    `async for` loop that may be left early needs a block, because Python closes it only later.
+    Iterate over it instead of the provider's stream; it yields the same chunks. The answer is
+    recorded when the stream ends, fails or is left. A cut-off answer is flagged. In a `with` (or
+    `async with`) block you may leave the loop and start another one; the answer is recorded when
+    the block ends. Without a block, leaving the loop ends the answer. An `async for` loop that may
+    be left early needs a block, because Python closes it only later.
 
     Each chunk is written to the spool before it is yielded. If the program is killed during the
     stream, the ingester records the chunks that had arrived.
@@ -121,6 +121,12 @@ class RecordedStream(Generic[ChunkT]):
         *,
         provider: str | None = None,
     ) -> None:
+        """Prepare. For the arguments see `record_response`.
+
+        `chunks` is the stream: pieces of the body, cut anywhere, or the events of an official
+        client, synchronous or asynchronous. Raises `NotFoundError` if there is no such format, and
+        `InvalidRecordError` if `chunks` is no stream.
+        """
         check_stream(chunks)
         self._session = session
         self._chunks = chunks
@@ -257,20 +263,7 @@ class RecordedStream(Generic[ChunkT]):
         await self.aclose()
 
 
-def record_stream(
-    session: Session,
-    format_name: str,
-    chunks: Iterable[ChunkT] | AsyncIterable[ChunkT],
-    *,
-    provider: str | None = None,
-) -> RecordedStream[ChunkT]:
-    """Yield the chunks of a streamed answer, and record the answer after the last chunk.
-
-    `chunks` is the stream: pieces of the body, cut anywhere, or the events of an official client,
-    synchronous or asynchronous. For the other arguments see `record_response`. Raises
-    `NotFoundError` if there is no such format, and `InvalidRecordError` if `chunks` is no stream.
-    """
-    return RecordedStream(session, format_name, chunks, provider=provider)
+record_stream = RecordedStream
 
 
 def _started(session: Session, format_name: str, provider: str | None) -> AnswerStarted:

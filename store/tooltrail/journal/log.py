@@ -18,16 +18,15 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.journal.ends import JournalLock, Tail, find_end, first_tail, next_head
-from tooltrail.journal.frames import HEADER_SIZE, link, pack_frame
+from tooltrail.journal.frames import HEADER_SIZE, Cursor, link, pack_frame
 from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names, sync_path
 from tooltrail.records.errors import DiskFullError, UnavailableError, unavailable_if_failing
 from tooltrail.records.fact_spelling import fact_json
 from tooltrail.records.facts import Fact
-from tooltrail.records.frozen import Frozen
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MOST_REPEATED: Final = 1024
@@ -75,22 +74,6 @@ def sync_files(entries: Sequence[Entry]) -> None:
             sync_path(folder.parent)
 
 
-class Position(Frozen):
-    """The position of an appended fact in the journal.
-
-    Attributes:
-        index: index of its frame in the journal, from 0.
-        segment: number of its segment.
-        end: offset of the first byte behind its frame.
-        hash: hash of its frame.
-    """
-
-    index: int
-    segment: int
-    end: int
-    hash: bytes
-
-
 class JournalLog:
     """A journal that is open for appends. Safe for threads, forked children and other processes.
 
@@ -106,7 +89,7 @@ class JournalLog:
         self.folder = folder
         self._lock = JournalLock(folder)
         self.reset()
-        _logs.add(self)
+        resets_in_child.add(self)
 
     def reset(self) -> None:
         """Begin without descriptors and locks. In a forked child, they belong to the parent."""
@@ -117,20 +100,20 @@ class JournalLog:
         self._segment: OpenSegment | None = None
         self._failed: set[int] = set()
 
-    def record(self, entries: Sequence[Entry]) -> list[Position]:
+    def record(self, entries: Sequence[Entry]) -> list[Cursor]:
         """Sync the spool files that facts name, then append the facts and sync them.
 
         Raises:
             InvalidRecordError, DiskFullError, UnavailableError: see `append` and `sync`.
         """
         sync_files(entries)
-        positions = self.append(entries)
-        if positions:
-            self.sync(positions[-1])
-        return positions
+        cursors = self.append(entries)
+        if cursors:
+            self.sync(cursors[-1])
+        return cursors
 
-    def append(self, entries: Sequence[Entry]) -> list[Position]:
-        """Append facts in their order, without a sync.
+    def append(self, entries: Sequence[Entry]) -> list[Cursor]:
+        """Append facts in their order, without a sync. Returns the cursor behind each fact.
 
         After an error or the end of this process, the journal may contain the first of the facts.
 
@@ -153,8 +136,8 @@ class JournalLog:
                 if self._lock.descriptor >= 0:
                     fcntl.flock(self._lock.descriptor, fcntl.LOCK_UN)
 
-    def sync(self, position: Position) -> None:
-        """Make everything up to a position survive a power cut.
+    def sync(self, cursor: Cursor) -> None:
+        """Make everything before a cursor survive a power cut.
 
         Raises:
             UnavailableError: the disk failed. The facts may be lost.
@@ -162,14 +145,14 @@ class JournalLog:
         # Read `_segment` first: a thread adds a failed segment to `_failed` before it replaces
         # `_segment`.
         segment = self._segment
-        self._refuse_failed(position.segment)
+        self._refuse_failed(cursor.segment)
         # A thread that replaces or closes a segment has synced the old one.
-        if segment is None or segment.number != position.segment:
+        if segment is None or segment.number != cursor.segment:
             return
-        if segment.synced >= position.end:
+        if segment.synced >= cursor.offset:
             return
         with self._syncing:
-            if segment.synced < position.end:  # no other thread synced these, too
+            if segment.synced < cursor.offset:  # no other thread synced these, too
                 # Other threads may have appended since. One sync covers their frames, too.
                 ahead = segment.end
                 self._sync(segment)
@@ -202,11 +185,11 @@ class JournalLog:
             self._segment = None
             self._lock.close()
 
-    def _append(self, spelled: Sequence[tuple[bytes, Entry]]) -> list[Position]:
+    def _append(self, spelled: Sequence[tuple[bytes, Entry]]) -> list[Cursor]:
         segment, tail = self._end()
         if tail.end >= SEAL_BYTES or segment.number in self._failed:
             segment, tail = self._seal(segment, tail)
-        begin, parts, positions = tail.end, list[bytes](), list[Position]()
+        begin, parts, cursors = tail.end, list[bytes](), list[Cursor]()
         written: set[bytes] = set()
         for json, entry in spelled:
             frame_hash = link(tail.hash, json)
@@ -219,15 +202,15 @@ class JournalLog:
                 stamp=segment.stamp,
             )
             end = tail.end + len(frame)
-            positions.append(Position(tail.next_index, tail.segment, end, frame_hash))
             tail = Tail(tail.journal, tail.segment, tail.end, end, tail.next_index + 1, frame_hash)
+            cursors.append(tail.cursor)
             parts.append(frame)
         self._make_room(segment, tail.end)
         segments.write_all(segment.descriptor, b"".join(parts), begin)
         segment.repeated |= written
         segment.end = tail.end
         self._lock.write_hint(tail)
-        return positions
+        return cursors
 
     def _make_room(self, segment: OpenSegment, end: int) -> None:
         # A reader finds the end by a header of zeros behind the frames.
@@ -295,12 +278,13 @@ def _translated(error: OSError, folder: Path) -> UnavailableError:
     return UnavailableError(f"journal {folder} cannot be written: {error.strerror or error}")
 
 
-_logs: "weakref.WeakSet[JournalLog]" = weakref.WeakSet()
+resets_in_child: "weakref.WeakSet[Any]" = weakref.WeakSet()
+"""Objects whose `reset` a forked child calls, since locks and threads belong to the parent."""
 
 
 def _reset_in_child() -> None:
-    for log in list(_logs):
-        log.reset()
+    for one in list(resets_in_child):
+        one.reset()
 
 
 os.register_at_fork(after_in_child=_reset_in_child)

@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from tooltrail.journal.log import resets_in_child
 from tooltrail.journal.segments import make_private_folder
 from tooltrail.records.errors import unavailable_if_failing
 
@@ -29,12 +30,14 @@ class Owner:
         descriptor: holds the lock, for a child to inherit; -1 before `name`.
     """
 
+    descriptor = -1
+    _name: str | None = None
+
     def __init__(self, spool: Path) -> None:
         """Prepare. No file is created yet."""
         self.spool = spool
-        self.descriptor = -1
-        self._mutex = threading.Lock()
-        self._name: str | None = None
+        self.reset()
+        resets_in_child.add(self)
 
     def name(self) -> str:
         """The name of the lock. The first call acquires the lock.
@@ -54,7 +57,6 @@ class Owner:
                 remove_owner(self.spool, self._name)
                 self._close()
                 self._name = None
-                _owners.discard(self)
 
     def _close(self) -> None:
         # A fork or an interrupt between the statements must not close the descriptor twice.
@@ -68,17 +70,18 @@ class Owner:
         name = os.urandom(16).hex()
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         self._close()  # left by a failed attempt
-        _owners.add(self)
         self.descriptor = os.open(_path(self.spool, name), flags, 0o600)
         # No other process knows the file yet, so the lock is free.
         fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return name
 
-    def leave_to_parent(self) -> None:
-        """Start afresh in a forked child, since the lock belongs to the parent."""
+    def reset(self) -> None:
+        """Begin without a lock. In a forked child, the lock belongs to the parent."""
         self._close()
         self._mutex, self._name = threading.Lock(), None
-        _owners.discard(self)
+
+    def __del__(self) -> None:
+        self._close()  # nobody can end the calls of this owner any more
 
 
 def is_alive(spool: Path, name: str) -> bool:
@@ -113,15 +116,3 @@ def remove_owner(spool: Path, name: str) -> None:
 
 def _path(spool: Path, name: str) -> Path:
     return spool / FOLDER_NAME / f"{name}.lock"
-
-
-_owners: set[Owner] = set()
-"""The owners that hold a lock. The set keeps even unused ones until the process ends."""
-
-
-def _leave_to_parents() -> None:
-    for owner in list(_owners):
-        owner.leave_to_parent()
-
-
-os.register_at_fork(after_in_child=_leave_to_parents)

@@ -3,7 +3,7 @@
 A reader needs no lock. It stops at the first offset without a complete frame, unless later frames
 prove that the bytes there are damaged: then it reports a `Gap` and continues behind the damage.
 
-Every function raises `UnavailableError` if a file cannot be opened, synced or deleted.
+Every function raises `UnavailableError` if a file cannot be read, synced or deleted.
 """
 
 import os
@@ -144,11 +144,8 @@ def sync_segment(folder: Path, number: int) -> None:
 
     An ingester does this before it commits a cursor: a cursor must never be ahead of the disk.
     """
-    with (
-        unavailable_if_failing(f"segment {number} of {folder} cannot be synced"),
-        suppress(FileNotFoundError),  # a deleted one was ingested durably
-        _opened(folder, number) as segment,
-    ):
+    # A deleted one was ingested durably.
+    with suppress(FileNotFoundError), _opened(folder, number) as segment:
         os.fdatasync(segment)
 
 
@@ -169,18 +166,21 @@ def delete_segments(folder: Path, *, before: int) -> int:
 
 @contextmanager
 def _opened(folder: Path, number: int) -> Generator[int]:
-    """The descriptor of a segment. Raises `FileNotFoundError` if the segment was deleted."""
+    """The descriptor of a segment. Raises `FileNotFoundError` if the segment was deleted.
+
+    Other errors of the block raise `UnavailableError`, too.
+    """
     path = segment_path(folder, number)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise UnavailableError(f"segment {path} cannot be read: {error}") from error
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+        raise UnavailableError(f"segment {path} cannot be read or synced: {error}") from error
 
 
 def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cursor]:

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from tooltrail.journal.log import Acknowledge, Entry, JournalLog, Position, sync_files
+from tooltrail.journal.frames import Cursor
+from tooltrail.journal.log import Acknowledge, Entry, JournalLog, sync_files
 from tooltrail.journal.owners import Owner
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.journal.tasks import AppendingThread
-from tooltrail.records.errors import UnavailableError, check_type
+from tooltrail.records.errors import InvalidRecordError, UnavailableError, check_type
 
 if TYPE_CHECKING:
     from tooltrail.records import FamilyRegistry, Policy
@@ -24,7 +25,7 @@ class Ingestion(Protocol):
         """Take note that facts were appended. Returns at once."""
         ...
 
-    def wait(self, positions: Sequence[Position]) -> None:
+    def wait(self, cursors: Sequence[Cursor]) -> None:
         """Wait until facts are committed in the database.
 
         Raises:
@@ -62,11 +63,14 @@ class Recorder:
     ) -> None:
         """Prepare. The first record creates the spool and the journal.
 
-        The arguments are the attributes; `ingestion` is needed to acknowledge as `store`.
+        The arguments are the attributes. Raises `InvalidRecordError` if records are acknowledged as
+        `store` and there is no `ingestion`.
         """
         from tooltrail.records import Policy  # noqa: PLC0415  the caller has imported it
 
         check_type("policy", policy, Policy)
+        if acknowledge == "store" and ingestion is None:
+            raise InvalidRecordError("`store` cannot be acknowledged without an ingester")
         self.spool = spool
         self.log = JournalLog(spool / JOURNAL_FOLDER)
         self.owner = Owner(spool)
@@ -76,7 +80,7 @@ class Recorder:
         self.strict = strict
         self.free_bytes = free_bytes
         self._ingestion = ingestion
-        self._thread = AppendingThread(self.log.append, self._acknowledged)
+        self._thread = AppendingThread(self._record, self._acknowledged)
 
     def append(self, entries: Sequence[Entry]) -> Acknowledge:
         """Sync the files that facts name, append the facts, and return which failures they survive.
@@ -87,7 +91,7 @@ class Recorder:
                 reached.
         """
         sync_files(entries)
-        return self._acknowledged(self.log.append(entries))
+        return self._acknowledged(self._thread.record(entries))
 
     def append_async(
         self, make: Callable[[], tuple[Sequence[Entry], T]]
@@ -111,26 +115,22 @@ class Recorder:
         self.log.close()
         self.owner.release()
 
-    def _acknowledged(self, positions: Sequence[Position]) -> Acknowledge:
-        if not positions:
-            return self.acknowledge
-        if self.acknowledge != "process":
-            self.log.sync(positions[-1])
-        if self.acknowledge == "store":
-            return self._wait(positions)
-        if self._ingestion is not None:
-            self._ingestion.notice()
-        return self.acknowledge
+    def _record(self, entries: Sequence[Entry]) -> Sequence[Cursor]:
+        cursors = self.log.append(entries)
+        if cursors and self.acknowledge != "process":
+            self.log.sync(cursors[-1])
+        return cursors
 
-    def _wait(self, positions: Sequence[Position]) -> Acknowledge:
-        if self._ingestion is not None:
-            try:
-                self._ingestion.wait(positions)
-            except UnavailableError:
-                if self.strict:
-                    raise
-            else:
-                return "store"
-        elif self.strict:
-            raise UnavailableError(f"journal {self.log.folder} has no ingester to wait for")
-        return "journal"
+    def _acknowledged(self, cursors: Sequence[Cursor]) -> Acknowledge:
+        ingestion = self._ingestion if cursors else None
+        if self.acknowledge != "store" or ingestion is None:
+            if ingestion is not None:
+                ingestion.notice()
+            return self.acknowledge
+        try:
+            ingestion.wait(cursors)
+        except UnavailableError:
+            if self.strict:
+                raise
+            return "journal"
+        return "store"

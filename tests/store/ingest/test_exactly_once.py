@@ -20,7 +20,7 @@ from tests.support.waiting import until
 
 import tooltrail.journal.log
 from tooltrail.artifacts import artifact_path
-from tooltrail.journal import Frame, Gap, Position, segments
+from tooltrail.journal import Cursor, Frame, Gap, segments
 from tooltrail.records import UnavailableError
 from tooltrail.records.digests import digest_of
 from tooltrail.store.engines.database import Database
@@ -32,9 +32,9 @@ ROUNDS = times(4)
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 
 
-def append_calls(store: StoreParts, count: int) -> list[Position]:
+def append_calls(store: StoreParts, count: int) -> list[Cursor]:
     """Calls of one session; every fourth has a long output of its own."""
-    session, positions = next_id(), list[Position]()
+    session, cursors = next_id(), list[Cursor]()
     for n in range(count):
         call = next_id()
         data = LONG + str(call).encode()
@@ -44,16 +44,16 @@ def append_calls(store: StoreParts, count: int) -> list[Position]:
             else ended(session, call, data[-900:])
         )
         for entry in (started(session, call), end):
-            positions += store.log.record([entry])
-    return positions
+            cursors += store.log.record([entry])
+    return cursors
 
 
-def assert_all_is_applied_once(store: StoreParts, positions: list[Position]) -> None:
+def assert_all_is_applied_once(store: StoreParts, cursors: list[Cursor]) -> None:
     assert not store.rejections()
     ledger = store.rows(schema.ledger_entries, "n", "hash")
-    assert ledger == [(one.index, one.hash) for one in positions]
+    assert ledger == [(one.index - 1, one.hash) for one in cursors]
     calls = store.rows(schema.invocations, "state", "start_entry", "end_entry")
-    assert sorted(calls) == [("success", n, n + 1) for n in range(0, len(positions), 2)]
+    assert sorted(calls) == [("success", n, n + 1) for n in range(0, len(cursors), 2)]
     names = ("session_key", "seq")
     places = store.rows(schema.invocations, *names)
     assert len(set(places)) == len(places)
@@ -81,7 +81,7 @@ def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
     # Small segments, so that they are deleted, too.
     monkeypatch.setattr(tooltrail.journal.log, "SEAL_BYTES", 30_000)
     chance = random.Random(7)
-    positions = list[Position]()
+    cursors = list[Cursor]()
     most, killed = 20_000, 0
 
     def ingest() -> None:
@@ -90,13 +90,13 @@ def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
 
     with store_parts(database, tmp_path) as store:
         for _ in range(times(6)):
-            positions += append_calls(store, 8)
+            cursors += append_calls(store, 8)
             while not run_and_kill(ingest, moment := chance.randrange(most)):
                 killed += 1
                 most += most // 10
             most = min(most, 2 * moment)
         store.ingest()
-        assert_all_is_applied_once(store, positions)
+        assert_all_is_applied_once(store, cursors)
         assert len(list((tmp_path / "spool" / "journal").glob("*.seg"))) == 1
     assert killed
 
@@ -125,17 +125,17 @@ def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
         while not is_done.is_set():
             shared.ingest()
 
-    positions = list[Position]()
+    cursors = list[Cursor]()
 
     def append() -> None:
-        positions.extend(append_calls(parts, times(40)))
+        cursors.extend(append_calls(parts, times(40)))
         is_done.set()
         (tmp_path / "done").touch()
 
     at_once(append, lambda: ingest(parts), lambda: ingest(parts), ingest_shared, ingest_shared)
     assert [end_of(child) for child in children] == [0, 0]
     parts.ingest()
-    assert_all_is_applied_once(parts, positions)
+    assert_all_is_applied_once(parts, cursors)
 
 
 @pytest.mark.both_engines
@@ -177,12 +177,12 @@ def test_a_lost_answer_to_a_commit_is_resolved_by_the_cursor(
     lossy: LossyServer, tmp_path: Path, is_committed: bool
 ) -> None:
     with store_parts(lossy.url, tmp_path) as store:
-        positions = append_calls(store, 5)
+        cursors = append_calls(store, 5)
         lossy.lose_an_answer(b"COPY ledger_entries", is_committed=is_committed)
         with pytest.raises(UnavailableError):
             store.ingest()
         assert store.ingest().frame_count == (0 if is_committed else 10)
-        assert_all_is_applied_once(store, positions)
+        assert_all_is_applied_once(store, cursors)
 
 
 def test_a_commit_that_comes_after_its_client_gave_up_is_noticed(
@@ -192,7 +192,7 @@ def test_a_commit_that_comes_after_its_client_gave_up_is_noticed(
         store_parts(lossy.url, tmp_path) as store,
         store_parts(postgres_url, tmp_path, is_new=False) as direct,
     ):
-        positions = append_calls(store, 5)
+        cursors = append_calls(store, 5)
         second = threading.Thread(target=direct.ingest)
 
         def is_waiting() -> bool:
@@ -212,7 +212,7 @@ def test_a_commit_that_comes_after_its_client_gave_up_is_noticed(
             store.ingest()
         until(lambda: second.ident is not None and not second.is_alive())
         store.ingest()
-        assert_all_is_applied_once(store, positions)
+        assert_all_is_applied_once(store, cursors)
 
 
 def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
@@ -222,38 +222,38 @@ def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
     monkeypatch.setattr(ingester, "BATCH_FRAMES", 4)
     monkeypatch.setattr(segments, "MOST_ROOM_BYTES", 4_000)
     monkeypatch.setattr(segments, "FIRST_ROOM_BYTES", 4_000)
-    positions = append_calls(store, 8)
-    before = len(positions)
+    cursors = append_calls(store, 8)
+    before = len(cursors)
 
     def prepare_beside_a_program(
         database: Database, maker: OutcomeMaker, sources: Sequence[Frame | Gap]
     ) -> list[Item]:
-        assert len(positions) < 20 * before, "it goes on as long as the program does"
-        positions.extend(append_calls(store, 8))
+        assert len(cursors) < 20 * before, "it goes on as long as the program does"
+        cursors.extend(append_calls(store, 8))
         return prepare(database, maker, sources)
 
     with monkeypatch.context() as patching:
         patching.setattr(ingester, "prepare", prepare_beside_a_program)
-        assert before <= store.ingest().frame_count < len(positions)
+        assert before <= store.ingest().frame_count < len(cursors)
     store.ingest()
-    assert_all_is_applied_once(store, positions)
+    assert_all_is_applied_once(store, cursors)
 
 
 @pytest.mark.both_engines
 def test_a_database_that_is_away_gets_all_facts_when_it_is_back(
     parts: StoreParts, database: str
 ) -> None:
-    positions = append_calls(parts, 5)
+    cursors = append_calls(parts, 5)
     parts.ingest()
-    positions += append_calls(parts, 5)
+    cursors += append_calls(parts, 5)
     parts.database.close()
     with gone(database):
         for _ in range(2):
             with pytest.raises(UnavailableError):
                 parts.ingest()
-        positions += append_calls(parts, 5)
+        cursors += append_calls(parts, 5)
     assert parts.ingest().frame_count == 20
-    assert_all_is_applied_once(parts, positions)
+    assert_all_is_applied_once(parts, cursors)
 
 
 @pytest.fixture
@@ -275,11 +275,11 @@ def test_a_database_on_a_disk_in_trouble_gets_all_facts_afterwards(
 ) -> None:
     database = str(disk.folder / "trail.db")
     with store_parts(database, tmp_path) as store:
-        positions = append_calls(store, 3)
+        cursors = append_calls(store, 3)
         store.ingest()
-        positions += append_calls(store, 100)
+        cursors += append_calls(store, 100)
         store.database.close()
         with trouble(disk), pytest.raises(UnavailableError):
             store.ingest()
         store.ingest()
-        assert_all_is_applied_once(store, positions)
+        assert_all_is_applied_once(store, cursors)

@@ -214,11 +214,11 @@ def test_entries_of_a_session_are_in_the_order_of_the_journal(parts: StoreParts)
 
 def test_every_frame_is_in_the_ledger_with_its_hash(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
-    positions = parts.log.record([started(session, call), ended(session, call)])
+    cursors = parts.log.record([started(session, call), ended(session, call)])
     parts.ingest()
     assert parts.rows(schema.ledger_entries, "n", "kind", "subject_id", "hash") == [
-        (0, "call.started", call, positions[0].hash),
-        (1, "call.ended", call, positions[1].hash),
+        (0, "call.started", call, cursors[0].hash),
+        (1, "call.ended", call, cursors[1].hash),
     ]
     names = ("entry_count", "next_index", "head")
-    assert parts.rows(schema.journals, *names) == [(2, 2, positions[1].hash)]
+    assert parts.rows(schema.journals, *names) == [(2, 2, cursors[1].hash)]

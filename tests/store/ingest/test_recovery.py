@@ -24,7 +24,8 @@ def dead_owner(store: StoreParts) -> str:
     read, write = os.pipe()
 
     def own() -> None:
-        os.write(write, Owner(store.spool).name().encode())
+        owner = Owner(store.spool)
+        os.write(write, owner.name().encode())
         signal.pause()
 
     child = fork(own)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support import schema
 from tests.support.call_facts import message, next_id
+from tests.support.journals import alter, end_of
 from tests.support.keeping import ingested, record, rows
 from tests.support.store_parts import StoreParts
 
@@ -197,3 +198,24 @@ def test_a_journal_that_was_restored_twice_is_ingested_once_each_time(
         assert behind() == "facts"
         store.ingest()
     assert len(rows(store, "SELECT reason FROM rejected_facts")) == 3
+
+
+@pytest.mark.both_engines
+def test_damage_at_the_beginning_of_a_branch_is_kept(parts: StoreParts) -> None:
+    session = next_id()
+    parts.ingest(message(session), message(session))
+    copied = copy(parts, "copy")
+    parts.ingest(*[message(session) for _ in range(3)])
+    restore(parts, copied)
+    _, begin = end_of(journal(parts))
+    first, *_ = [parts.log.record([message(session)])[0] for _ in range(3)]
+    damaged_size = first.offset - begin
+    alter(journal(parts) / "00000001.seg", begin + damaged_size // 2)
+    done = parts.ingest()
+    assert (done.frame_count, done.rejected_count) == (2, 2)
+    kept = [len(data) for (data,) in parts.rows(schema.rejected_facts, "data") if data]
+    assert kept == [damaged_size]
+    assert parts.damage() == []
+    assert any(f"{damaged_size:,} bytes are not readable" in one.message for one in parts.verify())
+    parts.ingest(message(session))
+    assert parts.damage() == []

@@ -96,14 +96,14 @@ def test_a_whole_frame_of_a_lost_tail_is_never_read(tmp_path: Path, has_hint: bo
     hint = (tmp_path / HINT_NAME).read_bytes()
     # Two facts in one write, of which a power cut keeps the second one alone.
     first, second = journal.append([entry("lost", 0), entry("lost", 1)])
-    assert second.end > first.end
-    write_at(path, begin, bytes(first.end - begin))
+    assert second.offset > first.offset
+    write_at(path, begin, bytes(first.offset - begin))
     write_at(tmp_path / HINT_NAME, 0, hint)
     assert len(check_whole(tmp_path)) == 3
     # The next frame ends where the old one begins.
     again = entry("late", 0)._replace(repeated=())
-    (position,) = next_writer(tmp_path, has_hint=has_hint).record([again])
-    assert position.end == first.end
+    (cursor,) = next_writer(tmp_path, has_hint=has_hint).record([again])
+    assert cursor.offset == first.offset
     assert check_whole(tmp_path)[3:] == [("late", 0)]
     record(next_writer(tmp_path, has_hint=has_hint), "p", range(3, 6))
     assert check_whole(tmp_path)[3:] == [("late", 0), ("p", 3), ("p", 4), ("p", 5)]
@@ -114,7 +114,7 @@ def test_a_hint_that_is_ahead_of_the_segment_leads_no_writer_past_a_hole(tmp_pat
     path, begin = end_of(tmp_path)
     # A power cut keeps the hint and the last frame, and not the frame between.
     first, _ = journal.append([entry("lost", 0), entry("lost", 1)])
-    write_at(path, begin, bytes(first.end - begin))
+    write_at(path, begin, bytes(first.offset - begin))
     record(JournalLog(tmp_path), "p", [3])
     assert check_whole(tmp_path) == [("p", number) for number in range(4)]
 
@@ -272,11 +272,11 @@ def test_a_body_that_holds_a_segment_is_never_read_as_one(tmp_path: Path) -> Non
     journal = filled(folder, 3)
     own = segment_files(folder)[0].read_bytes()[: end_of(folder)[1]]
     plain = entry("p", 3)
-    (position,) = journal.record([plain._replace(bodies=[*plain.bodies, other, own])])
+    (cursor,) = journal.record([plain._replace(bodies=[*plain.bodies, other, own])])
     (path,) = segment_files(folder)
     begin = read_all(folder)[0][-1].offset
     whole = path.read_bytes()
-    for size in (10, HEADER_SIZE + 10, 4_096, 12_000, position.end - begin - 1):
+    for size in (10, HEADER_SIZE + 10, 4_096, 12_000, cursor.offset - begin - 1):
         path.write_bytes(whole[: begin + size] + bytes(100_000))
         assert len(check_whole(folder)) == 3
     # A torn header, with the rest of the frame there.

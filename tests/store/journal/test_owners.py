@@ -44,7 +44,8 @@ def test_an_owner_is_dead_after_a_kill_and_its_file_can_be_removed(tmp_path: Pat
     read, write = os.pipe()
 
     def own() -> None:
-        os.write(write, Owner(tmp_path).name().encode())
+        owner = Owner(tmp_path)
+        os.write(write, owner.name().encode())
         signal.pause()
 
     child = fork(own)
@@ -70,7 +71,7 @@ def test_a_command_that_inherits_the_lock_keeps_the_owner_alive(tmp_path: Path) 
     )
     os.close(os.dup(owner.descriptor))
     # As the end of this process does, without the removal of the file.
-    owner.leave_to_parent()
+    owner.reset()
     assert is_alive(tmp_path, name)
     command.communicate(b"\n")
     assert not is_alive(tmp_path, name)
@@ -80,7 +81,7 @@ def test_a_command_that_does_not_inherit_the_lock_does_not(tmp_path: Path) -> No
     owner = Owner(tmp_path)
     name = owner.name()
     command = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    owner.leave_to_parent()
+    owner.reset()
     assert not is_alive(tmp_path, name)
     command.communicate(b"\n")
 
@@ -106,7 +107,8 @@ def test_a_forked_child_that_stays_does_not_keep_its_parent_alive(tmp_path: Path
 
     def own() -> None:
         os.close(write)
-        name = Owner(tmp_path).name()
+        owner = Owner(tmp_path)
+        name = owner.name()
 
         def stay() -> None:
             os.write(name_of, name.encode())

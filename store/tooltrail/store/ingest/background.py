@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tooltrail.journal import Position
+from tooltrail.journal import Cursor
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store.ingest.ingester import Ingester
 
@@ -60,10 +60,10 @@ class BackgroundIngester:
                 thread.start()
             self._state.notify_all()
 
-    def wait(self, positions: Sequence[Position]) -> None:
+    def wait(self, cursors: Sequence[Cursor]) -> None:
         """Return when facts are committed in the database and their artifacts are in the sink.
 
-        `positions` are those of the facts, in order. Raises `InvalidRecordError` if a fact was
+        `cursors` are those behind the facts, in order. Raises `InvalidRecordError` if a fact was
         rejected.
         """
         if self._is_in_child():
@@ -71,7 +71,7 @@ class BackgroundIngester:
         deadline = time.monotonic() + self._timeout_s
         with self._state:
             begun = self._round
-            while (ingester := self._ingester) is None or not ingester.is_past(positions[-1]):
+            while (ingester := self._ingester) is None or not ingester.is_past(cursors[-1]):
                 left = deadline - time.monotonic()
                 failed = self._problem if self._round > begun + 1 else None
                 if failed is not None or left <= 0:
@@ -82,7 +82,7 @@ class BackgroundIngester:
                 self._is_urgent = True
                 self.notice()
                 self._state.wait(left)
-        ingester.check_kept(positions)
+        ingester.check_kept(cursors)
 
     def close(self) -> None:
         """Ingest the facts that were appended so far, if possible, and stop the thread."""

@@ -154,13 +154,13 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
         for n, stored in connection.query(last, (place.key,)):
             _refuse_altered(connection, place, next_index=n + 1, head=bytes(stored))
     numbers = segment_numbers(folder)
-    cursor = Cursor(numbers[0] if numbers else 1, hash=None)
+    begin = Cursor(numbers[0] if numbers else 1, hash=None)
     newest = places[0]
     lost = (
         f"frame {newest.cursor.index - 1:,} in {folder} is not the one that was ingested: the "
         "journal was cut off, or restored from an older copy, or two machines used copies of it"
     )
-    frames = (one for one in read_journal(folder, cursor) if isinstance(one, Frame))
+    frames = (one for one in read_journal(folder, begin) if isinstance(one, Frame))
     ends = {(one.cursor.index, one.cursor.hash): one for one in places}
     while some := list(islice(frames, _AT_ONCE)):
         for one in some:
@@ -168,8 +168,11 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
             if end is not None:  # the last ingested frame is there, so the row is wrong
                 at = {"segment": one.segment, "segment_offset": one.end, "frame_offset": one.offset}
                 _refuse_altered(connection, end, **at)
-        found = _first_new(connection, some, places)
-        if found is not None:
+        known_count = _known_count(connection, some, places)
+        # The branch begins behind the last known frame, with the damage before its first frame.
+        begin = some[known_count - 1].cursor if known_count else begin
+        if known_count < len(some):
+            found = some[known_count]
             # The id is derived, so that every ingester gives the branch the same id.
             digest = bytearray(hashlib.sha256(journal.bytes + found.hash).digest()[:16])
             digest[6], digest[8] = digest[6] & 0x0F | 0x80, digest[8] & 0x3F | 0x80
@@ -177,14 +180,14 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
                 key=0,
                 journal=UUID(bytes=bytes(digest)),
                 branch_of=journal,
-                cursor=Cursor(found.segment, found.offset, found.index, None),
+                cursor=begin.replaced(hash=None),
                 notice=f"{lost}. It is a branch from frame {found.index:,} on",
             )
     return replace(newest, notice=f"{lost}. The ledger has them", is_cut=True)
 
 
-def _first_new(connection: Connection, frames: list[Frame], places: list[Place]) -> Frame | None:
-    """The first of these frames that is not in the ledger."""
+def _known_count(connection: Connection, frames: list[Frame], places: list[Place]) -> int:
+    """The number of frames before the first one that is not in the ledger."""
     known = {
         (n, bytes(stored))
         for place in places
@@ -193,4 +196,5 @@ def _first_new(connection: Connection, frames: list[Frame], places: list[Place])
             (place.key, frames[0].index, frames[-1].index),
         )
     }
-    return next((one for one in frames if (one.index, one.hash) not in known), None)
+    new = (at for at, one in enumerate(frames) if (one.index, one.hash) not in known)
+    return next(new, len(frames))

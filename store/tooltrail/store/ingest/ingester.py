@@ -22,7 +22,6 @@ from tooltrail.journal import (
     Frame,
     Gap,
     JournalLog,
-    Position,
     delete_segments,
     furthest_end,
     has_frames,
@@ -154,19 +153,21 @@ class Ingester:
                 self._follow()
         return done
 
-    def is_past(self, position: Position) -> bool:
-        """Whether this ingester committed everything up to a position."""
-        cursor = self._cursor
-        return cursor is not None and cursor.index > position.index
+    def is_past(self, cursor: Cursor) -> bool:
+        """Whether this ingester committed everything before a cursor."""
+        return self._cursor is not None and self._cursor.index >= cursor.index
 
-    def check_kept(self, positions: Sequence[Position]) -> None:
+    def check_kept(self, cursors: Sequence[Cursor]) -> None:
         """Check that ingested facts were applied, and that all of their output is in the sink.
+
+        Args:
+            cursors: the cursor behind each fact.
 
         Raises:
             InvalidRecordError: one of the facts was rejected.
             UnavailableError: output waits for the sink.
         """
-        journal, indexes = read_journal_id(self._folder), [one.index for one in positions]
+        journal, indexes = read_journal_id(self._folder), [one.index - 1 for one in cursors]
         with self._database.read() as connection:
             key = None if journal is None else find_cursor(connection, journal)[0]
             if key is None:

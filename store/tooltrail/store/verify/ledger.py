@@ -214,7 +214,9 @@ class Ledger:
         for before, _ in rows:
             self._next = before + 1 if isinstance(before, int) else self._next
         if rows:
-            self._hashes = tuple(one for _, one in rows if isinstance(one, bytes)) or None
+            # A damaged place may be the first one of the branch. Then the entry before is unknown.
+            hashes = () if self._journal.gap_count else (one for _, one in rows)
+            self._hashes = tuple(one for one in hashes if isinstance(one, bytes)) or None
 
     def _check_holes(self) -> None:
         checking, journal = self._checking, self._journal
