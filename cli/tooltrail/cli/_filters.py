@@ -103,7 +103,7 @@ _OPTIONS = (
     click.option(
         "--failed",
         is_flag=True,
-        help="Calls that failed, including commands with an exit status other than 0.",
+        help="Calls with any outcome but ok, running and unfinished.",
     ),
     click.option("--ok", is_flag=True, help="Calls that succeeded."),
     _chosen("--outcome", "outcomes", "Invocations with this outcome", OUTCOMES),

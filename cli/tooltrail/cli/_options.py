@@ -169,7 +169,11 @@ def _listing(*, json: bool, ndjson: bool, csv: bool, fields: str | None) -> List
 output_options = stacked(
     click.option("--json", is_flag=True, help="Print one JSON array."),
     click.option("--ndjson", is_flag=True, help="Print one JSON object per line."),
-    click.option("--csv", is_flag=True, help="Print comma-separated values, without formulas."),
+    click.option(
+        "--csv",
+        is_flag=True,
+        help="Print CSV. A formula begins with an apostrophe, so that it does not run.",
+    ),
     click.option("--fields", metavar="A,B", help="Print only these fields, in this order."),
     gathered("output", _listing),
 )

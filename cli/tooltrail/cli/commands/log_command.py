@@ -63,16 +63,16 @@ def command(
     """List invocations, newest first.
 
     A repeated option means OR, different options mean AND. --failed, --ok, --timed-out and
-    --outcome count as one option. In other commands, the last digits of an id are enough to name an
-    invocation.
+    --outcome count as one option. In other commands, the end of an id, at least 4 characters, is
+    enough to name an invocation.
 
     OUTCOME says how the call ended: ok, exit 1, SIGSEGV, timeout, "error: KIND", denied,
     interrupted, cancelled, running, or unfinished for an imported call without a result. OUTPUT is
     the size of the produced output. If some output was not kept, OUTPUT also shows the kept size.
 
-    With --sort, calls without such a value, or with a damaged one, are left out. CUT is what the
-    model was not shown of the output: what Tooltrail left out, or by how much the output is longer
-    than what another agent showed its model.
+    With --sort, calls without such a value, or with a damaged one, are left out. CUT is the part of
+    the output that the model was not shown. If another program showed it to the model, CUT is by
+    how much the output is longer than what was shown.
 
     With -f, the newest invocations come last, followed by one line for each invocation that starts
     or ends. Following stops when every invocation given with --invocation has ended, and every

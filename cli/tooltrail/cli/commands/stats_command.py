@@ -108,9 +108,9 @@ def command(
 ) -> None:
     """Count calls by tool, day, outcome and more.
 
-    CALLS and FAILED count calls; see `log` for how a call fails. P50, P95 and P99 are durations:
-    half of the calls, 95 % and 99 % take at most this long. TOTAL is the sum of all durations.
-    PRODUCED is the size of the outputs, LOST the part that was not kept.
+    CALLS counts calls. FAILED counts those that `log --failed` lists. P50, P95 and P99 are
+    durations: half of the calls, 95 % and 99 % take at most this long. TOTAL is the sum of all
+    durations. PRODUCED is the size of the outputs, LOST the part that was not kept.
 
     With --surfaces, SHOWN is what the model saw. CUT is the number of output bytes
     that the model was not shown. STORED counts the texts of the calls, and each distinct content
