@@ -170,7 +170,7 @@ def test_a_damaged_call_of_a_batch_costs_only_itself(tmp_path: Path) -> None:
     log(tmp_path, event("PostToolBatch", tool_calls=calls))
     (report,) = imported(tmp_path)
     (damaged,) = report.damaged
-    assert "in 2 of 4 calls: tool_use_id is not a text" in damaged.reason
+    assert "in 2 of 4 calls: tool_use_id is not a text" in damaged.damage
     with opened(tmp_path) as reader:
         assert [call.summary.call_id for call in calls_in(reader)] == ["t0", "t3"]
 
@@ -403,7 +403,7 @@ def test_an_event_without_the_name_of_a_tool_or_a_call_is_damaged(
     log(tmp_path, {**tool(kind, "t2"), missing: wrong}, tool("PreToolUse", "t3"))
     *_, report = imported(tmp_path)
     (damaged,) = report.damaged
-    assert (damaged.number, f"({missing} is not a text)" in damaged.reason) == (2, True)
+    assert (damaged.number, f"({missing} is not a text)" in damaged.damage) == (2, True)
     assert names_in(tmp_path) == ["t1", "t3"]
 
 

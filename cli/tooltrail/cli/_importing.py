@@ -20,9 +20,9 @@ from tooltrail.cli._output import counted, print_array, printable, say
 from tooltrail.cli._tables import print_table
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.importers import Imported, Importer, ImportResult, session_files, usual_folders
+from tooltrail.importers.events import Line
 from tooltrail.importers.hooks import has_events
 from tooltrail.importers.importing import UnknownFormatError
-from tooltrail.importers.lines import DamagedLine
 from tooltrail.records.errors import DiskFullError, NotFoundError, TooltrailError
 from tooltrail.redaction import RuleSet
 
@@ -139,7 +139,7 @@ def follow(
     """
     importer = Importer(location.spool_folder, rules)
     seen: dict[Path, tuple[int, int] | None] = {}
-    known_damage: dict[Path, AbstractSet[DamagedLine]] = {}
+    known_damage: dict[Path, AbstractSet[Line]] = {}
     skipped: dict[Path, None] = {}
 
     while True:
@@ -156,7 +156,7 @@ def follow(
                 if not isinstance(one, NotFoundError):  # it is gone, or does not exist yet
                     say_error(one)
             else:
-                damaged = [part for part in one.damaged if not part.is_last]
+                damaged = [part for part in one.damaged if not part.is_cut]
                 known = known_damage.get(file, frozenset())
                 say_damage(file, [part for part in damaged if part not in known])
                 known_damage[file] = frozenset(damaged)
@@ -214,7 +214,7 @@ def _say_problems(one: Imported) -> None:
 
 def _record_of(one: Imported) -> dict[str, object]:
     damaged = [
-        {"line": part.number, "offset": part.offset, "size": len(part.data), "reason": part.reason}
+        {"line": part.number, "offset": part.offset, "size": len(part.data), "reason": part.damage}
         for part in one.damaged
     ]
     counts = dict(one.counts)

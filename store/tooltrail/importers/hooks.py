@@ -20,7 +20,7 @@ from tooltrail.importers import claude_code, codex, events
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.hook_log import AGENTS, FOLDER, UNREDACTED
 from tooltrail.importers.importing import UNEXPECTED, Importer, ImportResult
-from tooltrail.importers.lines import DamagedLine, read_lines
+from tooltrail.importers.lines import read_lines
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.recording import Source
 from tooltrail.importers.values import Json, object_of
@@ -226,11 +226,11 @@ def import_events(spool: Path, rules: RuleSet) -> Iterator[ImportResult]:
 
 
 def _import_lines(
-    spool: Path, rules: RuleSet, log: _Log, lines: list[events.Line | DamagedLine]
+    spool: Path, rules: RuleSet, log: _Log, lines: list[events.Line]
 ) -> Iterator[ImportResult]:
     importer = Importer(spool, rules if log.is_redacted else None)
     reader = Reader(log.path, log.agent)
-    for path in reader.transcripts(line for line in lines if isinstance(line, events.Line)):
+    for path in reader.transcripts(lines):
         try:
             imported = importer.import_file(path, log.agent)
             reader.begun |= imported.calls
@@ -250,15 +250,15 @@ def _logs(spool: Path) -> Iterator[_Log]:
             yield _Log(path, agent, UNREDACTED not in path.name, cursor)
 
 
-def _settled(log: _Log, file: IO[bytes]) -> tuple[list[events.Line | DamagedLine], int]:
+def _settled(log: _Log, file: IO[bytes]) -> tuple[list[events.Line], int]:
     """The lines that are not imported yet, up to the first one that is too young, and their end."""
     since = log.cursor.read(file)
     file.seek(0)
     # The cursor may be within a line: an event that was cut off has the next one behind it.
     before = file.read(since).count(b"\n")
-    lines: list[events.Line | DamagedLine] = []
+    lines: list[events.Line] = []
     for line in read_lines(file):
-        if line.is_last if isinstance(line, DamagedLine) else _is_young(line):
+        if line.is_cut or _is_young(line):
             return lines, line.offset
         lines.append(line._replace(number=before + line.number))
     return lines, file.tell()

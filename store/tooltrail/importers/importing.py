@@ -25,7 +25,7 @@ from tooltrail.importers import (
 )
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, FileReader, Line, Skipped
-from tooltrail.importers.lines import DamagedLine, read_lines
+from tooltrail.importers.lines import read_lines
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.importers.values import object_of, type_name
 from tooltrail.journal.log import JournalLog
@@ -66,7 +66,7 @@ class Imported(NamedTuple):
     path: Path
     format: str
     counts: Mapping[str, int]
-    damaged: tuple[DamagedLine, ...]
+    damaged: tuple[Line, ...]
     calls: AbstractSet[tuple[str, str]] = frozenset()
     results: AbstractSet[tuple[str, str]] = frozenset()
 
@@ -138,7 +138,7 @@ class Importer:
                 found = self.import_lines(source, reader, _watched(file, on_progress))
                 imported = found._replace(path=path)
                 end, damaged = file.tell(), imported.damaged
-                if damaged and damaged[-1].is_last:
+                if damaged and damaged[-1].is_cut:
                     end = damaged[-1].offset  # the writer may still complete the line
                 if not self._is_dry_run:
                     cursor.write(file, end)
@@ -148,9 +148,7 @@ class Importer:
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
         return imported
 
-    def import_lines(
-        self, source: Source, reader: FileReader, lines: Iterable[Line | DamagedLine]
-    ) -> Imported:
+    def import_lines(self, source: Source, reader: FileReader, lines: Iterable[Line]) -> Imported:
         """Record what a reader finds in lines of a file.
 
         Raises:
@@ -164,23 +162,23 @@ class Importer:
         return Imported(path, source.format, recording.counts, damaged, calls, recording.results)
 
 
-def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line | DamagedLine]:
+def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line]:
     for line in read_lines(file):
         on_progress(len(line.data))
         yield line
 
 
 def record_lines(
-    recording: Recording, reader: FileReader, lines: Iterable[Line | DamagedLine]
-) -> tuple[DamagedLine, ...]:
+    recording: Recording, reader: FileReader, lines: Iterable[Line]
+) -> tuple[Line, ...]:
     """Record what a reader finds in lines, and return those that cannot be read.
 
     Raises:
         UnavailableError: the spool cannot be written.
     """
-    damaged: list[DamagedLine] = []
+    damaged: list[Line] = []
     for line in lines:
-        if isinstance(line, DamagedLine):
+        if line.damage:
             damaged.append(line)
             continue
         what = object_of(line.value).get("type") or type_name(line.value)
@@ -194,7 +192,7 @@ def record_lines(
                 recording.add(unknown, line)
         except UNEXPECTED as error:
             why = f"a value of an unexpected type ({error})"
-            damaged.append(DamagedLine(line.number, line.offset, line.data, False, why))
+            damaged.append(line._replace(value=None, damage=why))
     return tuple(damaged)
 
 
@@ -249,11 +247,9 @@ def _recognize(path: Path) -> str:
     try:
         with path.open("rb") as file:
             for line in islice(read_lines(file), _LINES_TO_RECOGNIZE):
-                if isinstance(line, DamagedLine):
-                    is_damaged = True
-                    continue
+                is_damaged |= bool(line.damage)
                 for name, one in FORMATS.items():
-                    if one.recognizes(line.value):
+                    if not line.damage and one.recognizes(line.value):
                         return name
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
