@@ -74,14 +74,6 @@ class Settings:
         self._path = Path(os.path.realpath(path))
         self._copy = self._path.with_name(self._path.name + BACKUP)
 
-    def install(self, agent: Agent, command: str) -> bool:
-        """Let the agent run a command for each event; return whether the file has changed."""
-        return self._replace_ours(dict.fromkeys(agent.events, command))
-
-    def uninstall(self) -> bool:
-        """Remove our entries; return whether there were any."""
-        return self._replace_ours({})
-
     def installed(self) -> dict[str, str]:
         """The command of each event for which our hook is installed."""
         with self._problems():
@@ -93,8 +85,8 @@ class Settings:
             found = member(parse(_read(self._path)), name)
             return default if found is None else found.type == "true"
 
-    def _replace_ours(self, commands: dict[str, str]) -> bool:
-        """Let each event have one command of ours; return whether the file has changed."""
+    def replace_ours(self, commands: dict[str, str]) -> bool:
+        """Let each event have one command of ours, and no other; return whether that is new."""
         with self._problems():
             before = _read(self._path)
             if (found := _installed(before)) == commands:

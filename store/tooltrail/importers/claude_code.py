@@ -166,54 +166,49 @@ def _agent_progress(value: Json) -> dict[str, Any] | None:
 
 
 class _Spill(NamedTuple):
-    """A file with a complete output that was too long for the session.
+    """An output that was too long for the session, so that Claude Code wrote it into a file.
 
     Attributes:
-        name: name of the file.
-        size: its bytes, at least; 0 if unknown.
-        preview: the beginning of the output.
+        data: the output; its beginning if the file is gone.
+        lost: if the file is gone, the bytes that it had, at least; 0 if unknown.
     """
 
-    name: str
-    size: int
-    preview: str
+    data: bytes
+    lost: int | None
 
 
 def output_of(
     returned: Any, receipt: str | None, path: Path, command: str | None = None
 ) -> events.Output | None:
     """What a tool returned, or a command if one is given; None if the source does not say."""
-    spill = _spill_of(object_of(returned), receipt)
+    spill = _spill_of(object_of(returned), receipt, path)
     if command is not None:
-        return _command_output(returned, spill, path, command)
+        return _command_output(returned, spill, command)
     if spill is not None:
-        return _spilled_output("content", spill, path, returned)
+        return _spilled_output("content", spill, returned)
     if returned is None:
         return None
     size = size_before_cut(returned) if isinstance(returned, str) else None
     return events.Output(NOTHING, returned, lost=NOTHING if size is None else {"structured": size})
 
 
-def _command_output(
-    returned: Any, spill: _Spill | None, path: Path, command: str
-) -> events.Output | None:
+def _command_output(returned: Any, spill: _Spill | None, command: str) -> events.Output | None:
     """The output of a command. If it failed, its status and output are in one text."""
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
             streams, lost = streams_of({"stdout": stdout, "stderr": stderr})
             if spill is not None:
-                spilled = _read_spill(spill.name, path)
-                if spilled is not None:
-                    streams["stdout"] = spilled
+                if spill.lost is None:
+                    streams["stdout"] = spill.data
                     lost.pop("stdout", None)
-                elif len(streams["stdout"]) < spill.size or not spill.size:
-                    lost["stdout"] = spill.size
+                elif len(streams["stdout"]) < spill.lost or not spill.lost:
+                    lost["stdout"] = spill.lost
             return events.Output(streams, command=command, lost=lost)
         case str() if found := _EXIT.match(returned):
             streams, lost = streams_of({"combined": returned[found.end() :]})
             return events.Output(streams, command=command, exit_status=int(found[1]), lost=lost)
         case None if spill is not None:
-            return _spilled_output("combined", spill, path, None)._replace(command=command)
+            return _spilled_output("combined", spill, None)._replace(command=command)
         case _:
             return None
 
@@ -234,27 +229,28 @@ def _others(value: Json) -> dict[str, Any]:
     return {name: one for name, one in value.items() if name not in _KNOWN}
 
 
-def _spill_of(returned: Json, receipt: str | None) -> _Spill | None:
-    """The file that the result names, or else the text that the model saw."""
-    path, size = returned.get("persistedOutputPath"), returned.get("persistedOutputSize")
-    if isinstance(path, str):
-        return _Spill(PurePath(path).name, size if type(size) is int else 0, "")
-    if (found := _SPILL.match(receipt or "")) is None:
-        return None
-    number, unit, path, preview = found.groups()
-    rounded = 0 if unit == "bytes" else _ROUNDED
-    size = int((float(number) - rounded) * _UNITS[unit]) if number else 0
-    return _Spill(PurePath(path).name, max(size, 0), preview or "")
+def _spill_of(returned: Json, receipt: str | None, path: Path) -> _Spill | None:
+    """The output in the file that the result names, or else the text that the model saw."""
+    file, size = returned.get("persistedOutputPath"), returned.get("persistedOutputSize")
+    preview = ""
+    if not isinstance(file, str):
+        if (found := _SPILL.match(receipt or "")) is None:
+            return None
+        number, unit, file, preview = found.groups("")
+        rounded = 0 if unit == "bytes" else _ROUNDED
+        size = max(int((float(number) - rounded) * _UNITS[unit]), 0) if number else 0
+    if (data := _read_spill(PurePath(file).name, path)) is not None:
+        return _Spill(data, None)
+    return _Spill(encoded(preview), size if type(size) is int else 0)
 
 
-def _spilled_output(role: str, spill: _Spill, path: Path, returned: Any) -> events.Output:
+def _spilled_output(role: str, spill: _Spill, returned: Any) -> events.Output:
     """The output in a file; its beginning if the file is gone and the session has no more of it."""
-    data = _read_spill(spill.name, path)
-    if data is not None:
-        return events.Output({role: data}, returned)
-    if 0 < spill.size <= len(encoded(spelled(returned))):
+    if spill.lost is None:
+        return events.Output({role: spill.data}, returned)
+    if 0 < spill.lost <= len(encoded(spelled(returned))):
         return events.Output(NOTHING, returned)
-    return events.Output({role: encoded(spill.preview)}, returned, lost={role: spill.size})
+    return events.Output({role: spill.data}, returned, lost={role: spill.lost})
 
 
 def _read_spill(name: str, path: Path) -> bytes | None:
