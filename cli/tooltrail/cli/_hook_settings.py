@@ -119,13 +119,12 @@ class Settings:
         """Replace the file at once, so that an agent reads the old or the new one."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         staged = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        mode = 0o600
-        if self._path.exists():
-            mode = self._path.stat().st_mode & 0o777
-            if not self._copy.is_dir():  # a folder in the way is not ours
-                _write_file(self._copy, before, mode)
-        elif not self._copy.is_dir():
+        has_file = self._path.exists()
+        mode = self._path.stat().st_mode & 0o777 if has_file else 0o600
+        if not self._copy.is_dir():  # a folder in the way is not ours
             self._copy.unlink(missing_ok=True)  # of an earlier file
+            if has_file:
+                _write_file(self._copy, before, mode)
         _write_file(staged, data, mode)
         staged.replace(self._path)
 

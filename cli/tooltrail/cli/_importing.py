@@ -3,11 +3,10 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from tooltrail.artifacts import FOLLOW_INTERVAL_S
@@ -89,37 +88,40 @@ def _import_all(
     """What was imported from each file, and the files of no known format that no path names."""
     results: list[ImportResult] = []
     skipped: list[UnknownFormatError] = []
-    read = 0
+    done = read = 0
     with progress_bar("importing", len(files)) as update:
 
-        def advance(done: int, size: int) -> None:
+        def advance(size: int) -> None:
             nonlocal read
             read += size
             update(done, read)
 
-        for done, file in enumerate(files):
-            one = _import_one(importer, file, format_name, partial(advance, done))
+        for file, one in _import_each(importer, files, format_name, advance):
+            done += 1
             if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
             elif isinstance(one, UnknownFormatError):
                 skipped.append(one)
-            if isinstance(one, DiskFullError):
-                break  # for the other files there is no room either
     return results, skipped
 
 
-def _import_one(
+def _import_each(
     importer: Importer,
-    file: Path,
+    files: Iterable[Path],
     format_name: str | None,
     on_progress: Callable[[int], None] = lambda _size: None,
-) -> ImportResult:
-    """Import a file; return the error if that fails."""
-    try:
-        return importer.import_file(file, format_name, on_progress)
-    except TooltrailError as error:
-        # A traceback keeps the content of the file in memory.
-        return error.with_traceback(None)
+) -> Iterator[tuple[Path, ImportResult]]:
+    """Import files, and return what was imported from each, or the error. A full disk ends this."""
+    for file in files:
+        one: ImportResult
+        try:
+            one = importer.import_file(file, format_name, on_progress)
+        except TooltrailError as error:
+            # A traceback keeps the content of the file in memory.
+            one = error.with_traceback(None)
+        yield file, one
+        if isinstance(one, DiskFullError):
+            break  # for the other files there is no room either
 
 
 def _say_skipped(files: Sequence[Path]) -> None:
@@ -144,12 +146,13 @@ def follow(
 
     while True:
         has_new, count = False, len(skipped)
-        for file, state in _files(paths):
-            before = seen.get(file, ())
-            seen[file] = None if state is None else (state.st_mtime_ns, state.st_size)
-            if seen[file] == before:
-                continue
-            one = _import_one(importer, file, format_name)
+        states = {
+            file: None if state is None else (state.st_mtime_ns, state.st_size)
+            for file, state in _files(paths)
+        }
+        changed = [file for file, state in states.items() if state != seen.get(file, ())]
+        for file, one in _import_each(importer, changed, format_name):
+            seen[file] = states[file]
             if isinstance(one, UnknownFormatError):
                 skipped[file] = None
             elif isinstance(one, TooltrailError):
@@ -163,8 +166,6 @@ def follow(
                 if one.counts.get("new"):
                     has_new = True
                     yield one
-            if isinstance(one, DiskFullError):
-                break
         _say_skipped([*skipped][count:])
         if has_new or has_events(location.spool_folder):
             with location.open(create=True) as store:  # imports hook events

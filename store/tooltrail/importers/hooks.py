@@ -139,19 +139,17 @@ class Reader(events.FileReader):
     def _completed(self, found: events.Result, kind: str, event: Json) -> events.Result:
         """The result with what the tool returned."""
         returned = event.get("tool_response" if kind == "PostToolUse" else "error")
-        output = self._output(returned, event)
+        output, extras = self._output(returned, event), found.extras
         has_failed = kind == "PostToolUseFailure" and (output is None or output.exit_status is None)
-        failure, extras = claude_code.early_end(object_of(returned)), found.extras
-        failure = failure or (events.FAILED if has_failed else None)
-        if output is not None and output.command is not None and isinstance(returned, dict):
+        message = returned if has_failed and isinstance(returned, str) else ""
+        failure = events.FAILED if has_failed else None
+        failure = claude_code.early_end(object_of(returned)) or failure
+        if event.get("is_interrupt") is True:
+            failure = "interrupted"
+        if output is not None and output.command is not None:
             members = without(object_of(returned), frozenset({"stdout", "stderr"}))
             extras = {**extras, **({"tool_response": members} if members else {})}
-        return found._replace(
-            output=output,
-            failure="interrupted" if event.get("is_interrupt") is True else failure,
-            extras=extras,
-            message=returned if has_failed and isinstance(returned, str) else "",
-        )
+        return found._replace(output=output, failure=failure, extras=extras, message=message)
 
     def _output(self, returned: Any, event: Json) -> events.Output | None:
         path = Path(str(event.get("transcript_path")))

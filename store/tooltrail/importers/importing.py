@@ -135,18 +135,16 @@ class Importer:
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
-                found = self.import_lines(source, reader, _watched(file, on_progress))
-                imported = found._replace(path=path)
-                end, damaged = file.tell(), imported.damaged
-                if damaged and damaged[-1].is_cut:
-                    end = damaged[-1].offset  # the writer may still complete the line
+                imported = self.import_lines(source, reader, _watched(file, on_progress))
+                # The writer may still complete a line that is cut.
+                cut_at = (one.offset for one in imported.damaged if one.is_cut)
                 if not self._is_dry_run:
-                    cursor.write(file, end)
+                    cursor.write(file, next(cut_at, file.tell()))
         except OSError as error:
             if not path.exists():
                 raise NotFoundError(f"no file {path}") from error
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
-        return imported
+        return imported._replace(path=path)
 
     def import_lines(self, source: Source, reader: FileReader, lines: Iterable[Line]) -> Imported:
         """Record what a reader finds in lines of a file.
