@@ -174,13 +174,15 @@ class Reader(events.FileReader):
         ends = self._ends[call_id]
         end = ends.popleft() if ends else NOTHING
         output, has_failed, beside = _surfaces(end)
-        receipt, is_refused = _receipt(item.get("output", item.get("tools")))
+        receipt, is_refused, rest = _receipt(item.get("output", item.get("tools")))
         said = _STATUS.match(receipt or "")
         lasted, units = object_of(end, "duration"), {"secs": 1000, "nanos": 1e-6}
         times = [milliseconds_of(lasted.get(name), unit_ms) for name, unit_ms in units.items()]
         took = None if None in times else sum(filter(None, times))
         failure = events.FAILED if is_refused or has_failed else None
-        extras, status = _extras(item, beside), int(said[said.lastindex or 0]) if said else None
+        extras = {**without(item, _OF_OUTPUT), "output": rest, "event": beside}
+        extras = {name: one for name, one in extras.items() if one != {}}
+        status = int(said[said.lastindex or 0]) if said else None
         found = events.Result(self._session, call_id, at, receipt, output, failure, took, extras)
         return found._replace(exit_status=status)
 
@@ -195,27 +197,19 @@ def _content(what: str, item: Json) -> Any:
     return item
 
 
-def _receipt(output: Any) -> tuple[str | None, bool]:
-    """The text that the model saw, and whether it was reported as a failure."""
+def _receipt(output: Any) -> tuple[str | None, bool, Any]:
+    """The text that the model saw, whether it was reported as a failure, and what is beside it."""
     match output:
         case str() | None:
-            return output, False
+            return output, False, {}
         case {"content": content, **others}:
-            return _receipt(content)[0], others.get("success") is False
+            return _receipt(content)[0], others.get("success") is False, without(others)
         case _:
-            return text_of(list_of(output)) or json.dumps(output, ensure_ascii=False), False
-
-
-def _extras(item: Json, beside: Json) -> Json:
-    """What the output of a call, and its end, say beside what is recorded of them."""
-    extras, output = without(item, _OF_OUTPUT), item.get("output")
-    others = [one for one in list_of(output) if text_of([one]) is None]
-    if isinstance(output, dict):
-        extras["output"] = without(object_of(output), frozenset({"content"}))
-    elif 0 < len(others) < len(list_of(output)):
-        extras["output"] = others  # such as images; without any text, they are the receipt
-    extras["event"] = beside
-    return {name: one for name, one in extras.items() if one != {}}
+            items, beside = list_of(output), without(object_of(output))
+            others = [one for one in items if text_of([one]) is None]  # such as images
+            # Without any text, they are the receipt.
+            rest = others if 0 < len(others) < len(items) else beside
+            return text_of(items) or json.dumps(output, ensure_ascii=False), False, rest
 
 
 def _surfaces(end: Json) -> tuple[events.Output | None, bool, Json]:
