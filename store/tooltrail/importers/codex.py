@@ -202,13 +202,14 @@ def _receipt(output: Any) -> tuple[str | None, bool, Any]:
     match output:
         case str() | None:
             return output, False, {}
-        case {"content": content, **others}:
-            return _receipt(content)[0], others.get("success") is False, without(others)
+        case {"content": content}:
+            others = without(object_of(output), frozenset({"content"}))
+            return _receipt(content)[0], others.get("success") is False, others
         case _:
-            items, beside = list_of(output), without(object_of(output))
-            others = [one for one in items if text_of([one]) is None]  # such as images
+            items, others = list_of(output), without(object_of(output))
+            images = [one for one in items if text_of([one]) is None]
             # Without any text, they are the receipt.
-            rest = others if 0 < len(others) < len(items) else beside
+            rest = images if 0 < len(images) < len(items) else others
             return text_of(items) or json.dumps(output, ensure_ascii=False), False, rest
 
 
