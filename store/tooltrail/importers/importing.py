@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
@@ -66,7 +66,7 @@ class Imported(NamedTuple):
     path: Path
     format: str
     counts: Mapping[str, int]
-    damaged: tuple[Line, ...]
+    damaged: Sequence[Line]
     calls: AbstractSet[tuple[str, str]] = frozenset()
     results: AbstractSet[tuple[str, str]] = frozenset()
 
@@ -166,9 +166,7 @@ def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Li
         yield line
 
 
-def record_lines(
-    recording: Recording, reader: FileReader, lines: Iterable[Line]
-) -> tuple[Line, ...]:
+def record_lines(recording: Recording, reader: FileReader, lines: Iterable[Line]) -> list[Line]:
     """Record what a reader finds in lines, and return those that cannot be read.
 
     Raises:
@@ -191,7 +189,7 @@ def record_lines(
         except UNEXPECTED as error:
             why = f"a value of an unexpected type ({error})"
             damaged.append(line._replace(value=None, damage=why))
-    return tuple(damaged)
+    return damaged
 
 
 def session_files(path: Path) -> list[Path]:

@@ -123,9 +123,8 @@ def failure_document(tool_name: str, kind: str, text: str, streams: Sequence[Str
         "recovery_hint": None,
         "retryable": False,
     }
-    partial = (
-        {"partial_output": [documents.stream_members(one) for one in streams]} if streams else {}
-    )
-    return documents.output_document(
-        tool_name, one_line(message, _SUMMARY_CHARS), error=error, **partial
-    )
+    summary = one_line(message, _SUMMARY_CHARS)
+    if not streams:
+        return documents.output_document(tool_name, summary, error=error)
+    partial = [documents.stream_members(one) for one in streams]
+    return documents.output_document(tool_name, summary, error=error, partial_output=partial)
