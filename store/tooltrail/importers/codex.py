@@ -12,7 +12,7 @@ wrapper `{timestamp, type, payload}`.
 
 import json
 import re
-from collections import Counter, defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -88,8 +88,7 @@ class Reader(events.FileReader):
         super().__init__(path)
         self._origin: Json = {"wire_format": "openai-responses"}
         self._total: Json = NOTHING
-        self._open: Counter[str] = Counter()
-        self._ends: defaultdict[str, deque[Json]] = defaultdict(deque)
+        self._ends: defaultdict[str, list[Json]] = defaultdict(list)  # of calls without an output
 
     def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line."""
@@ -125,8 +124,8 @@ class Reader(events.FileReader):
             yield self._usage(object_of(item, "info"), at, name)
         elif what not in _ENDS or not isinstance(call_id, str):
             yield events.Skipped(f"event {what}", is_known=what in _REPEATING)
-        elif len(self._ends[call_id]) < self._open[call_id]:
-            self._ends[call_id].append(item)
+        elif NOTHING in (ends := self._ends[call_id]):
+            ends[ends.index(NOTHING)] = item
             yield None
         else:
             yield events.Skipped(f"late event {what}", is_known=False)
@@ -136,7 +135,7 @@ class Reader(events.FileReader):
         if what in _OUTPUTS and isinstance(call_id, str):
             yield self._result(call_id, item, at)
         elif what in _CALLS and isinstance(call_id, str):
-            self._open[call_id] += 1
+            self._ends[call_id].append(NOTHING)
             more = named_texts(item, "namespace")
             if what == "custom_tool_call":
                 more["kind"] = "custom"
@@ -170,9 +169,7 @@ class Reader(events.FileReader):
         return events.Message(self._session, name, at, "tool", None, origin, extras)
 
     def _result(self, call_id: str, item: Json, at: Any) -> events.Result:
-        self._open[call_id] = max(0, self._open[call_id] - 1)
-        ends = self._ends[call_id]
-        end = ends.popleft() if ends else NOTHING
+        end = self._ends[call_id].pop(0) if self._ends[call_id] else NOTHING
         output, has_failed, beside = _surfaces(end)
         receipt, is_refused, rest = _receipt(item.get("output", item.get("tools")))
         said = _STATUS.match(receipt or "")

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
@@ -66,7 +66,7 @@ class Imported(NamedTuple):
     path: Path
     format: str
     counts: Mapping[str, int]
-    damaged: Sequence[Line]
+    damaged: tuple[Line, ...]
     calls: AbstractSet[tuple[str, str]] = frozenset()
     results: AbstractSet[tuple[str, str]] = frozenset()
 
@@ -154,7 +154,7 @@ class Importer:
         """
         append = None if self._is_dry_run else self._log.record
         recording = Recording(append, self._spool, source, self._rules)
-        damaged = record_lines(recording, reader, lines)
+        damaged = tuple(record_lines(recording, reader, lines))
         recording.finish()
         path, calls = Path(source.path), recording.calls.keys()
         return Imported(path, source.format, recording.counts, damaged, calls, recording.results)
