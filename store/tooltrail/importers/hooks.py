@@ -23,7 +23,7 @@ from tooltrail.importers.importing import UNEXPECTED, Importer, ImportResult
 from tooltrail.importers.lines import read_lines
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.recording import Source
-from tooltrail.importers.values import Json, object_of
+from tooltrail.importers.values import Json, list_of, object_of
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.redaction import RuleSet
 
@@ -139,28 +139,27 @@ class Reader(events.FileReader):
     def _completed(self, found: events.Result, kind: str, event: Json) -> events.Result:
         """The result with what the tool returned."""
         returned = event.get("tool_response" if kind == "PostToolUse" else "error")
-        output, extras = self._output(returned, event), found.extras
-        has_failed = kind == "PostToolUseFailure" and (output is None or output.exit_status is None)
+        has_failed, extras = kind == "PostToolUseFailure", found.extras
+        output = self._output(returned, event, has_failed=has_failed)
+        has_failed = has_failed and (output is None or output.exit_status is None)
         message = returned if has_failed and isinstance(returned, str) else ""
         failure = events.FAILED if has_failed else None
         failure = claude_code.early_end(object_of(returned)) or failure
         if event.get("is_interrupt") is True:
             failure = "interrupted"
         if output is not None and output.command is not None:
-            members = without(object_of(returned), frozenset({"stdout", "stderr"}))
-            extras = {**extras, **({"tool_response": members} if members else {})}
+            others = without(object_of(returned), claude_code.STREAMS) or list_of(returned)
+            extras = {**extras, **({"tool_response": others} if others else {})}
         return found._replace(output=output, failure=failure, extras=extras, message=message)
 
-    def _output(self, returned: Any, event: Json) -> events.Output | None:
+    def _output(self, returned: Any, event: Json, *, has_failed: bool) -> events.Output | None:
         path = Path(str(event.get("transcript_path")))
         if event.get("tool_name") != _COMMAND_TOOL:
             return claude_code.output_of(returned, None, path)
         command = str(object_of(event.get("tool_input")).get("command"))
         if self._agent == codex.NAME and isinstance(returned, str):
             return events.Output({"combined": returned}, command=command)
-        if isinstance(returned, dict) and returned.keys() & {"stdout", "stderr"}:
-            returned = {"stdout": "", "stderr": "", **object_of(returned)}
-        return claude_code.output_of(returned, None, path, command)
+        return claude_code.output_of(returned, None, path, command, has_failed=has_failed)
 
 
 def _text(event: Json, name: str) -> str:

@@ -11,7 +11,13 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import kind_of
-from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
+from tooltrail.importers.members import (
+    milliseconds_of,
+    named_texts,
+    names_in,
+    version_of,
+    without,
+)
 from tooltrail.importers.values import NOTHING, Json, object_of, objects_of
 
 NAME: Final = "opencode"
@@ -75,7 +81,8 @@ class Reader(events.FileReader):
         name, at, role = str(info.get("id") or number), _time(info, "created"), info.get("role")
         said: list[Any] = []
         others: list[events.Event] = []
-        for position, part in enumerate(objects_of(message, "parts")):
+        parts = objects_of(message, "parts")
+        for position, part in enumerate(parts):
             kind = str(part.get("type"))
             if kind == "tool":
                 call = _call(f"{name}/{position}", part)
@@ -92,6 +99,7 @@ class Reader(events.FileReader):
         spent = without({"usage": info.get("tokens"), "cost": info.get("cost")})
         origin = {"wire_format": NAME, **named, **({"extras": spent} if spent else {})}
         extras = without(info, _OF_MESSAGE)
+        name = version_of(name, [one["text"] for one in parts if isinstance(one.get("text"), str)])
         yield events.Message(self._session, name, at, role, said, origin, extras)
         yield from others
 
