@@ -78,8 +78,7 @@ class LineSplitter:
             line = b"".join([*self._held, end])
             self._held.clear()
             yield line
-        if rest:
-            self._held.append(rest)
+        self._held.append(rest)
 
 
 class Copied(NamedTuple):

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -110,7 +109,7 @@ class Recording:
         self._unseen: dict[tuple[str, str], tuple[_WaitingCall, events.Result]] = {}
         self._unasked: Counter[tuple[str, str]] = Counter()  # calls of which no message spoke
         self._at = _EARLIEST  # the last time that the source says
-        self._session = cache(partial(self._id, "session"))
+        self._sessions: dict[str, UUID] = {}
         self._opened: set[str] = set()
         self._current = ""  # the session of the last event
         self._line: events.Line | None = None
@@ -139,16 +138,15 @@ class Recording:
                 self._add_result(event)
             case events.Session():
                 self._add_session(event)
-            case events.SessionEnd() if self._begin_fact():
-                reason = event.reason if isinstance(event.reason, str) else None
-                fact = facts.SessionClosed(self._session(event.session), self._at, reason)
-                self._append(fact, Parts(self._rules))
+            case events.SessionEnd():
+                if self._begin_fact():
+                    reason = event.reason if isinstance(event.reason, str) else None
+                    fact = facts.SessionClosed(self._session(event.session), self._at, reason)
+                    self._append(fact, Parts(self._rules))
             case events.Skipped():
                 session = self._session(self._current)
                 name = self._id("line", str(session), digest_of(line.data))
                 self.keep(line, session, name, self._at)
-            case _:
-                pass
 
     def _begin_fact(self, kind: str | None = None) -> bool:
         """Count a fact of the line, and return whether to make the fact: it is new."""
@@ -367,6 +365,11 @@ class Recording:
         if self._record is not None:
             self._record(self._entries)
         self._entries, self._size = [], 0
+
+    def _session(self, name: str) -> UUID:
+        if name not in self._sessions:
+            self._sessions[name] = self._id("session", name)
+        return self._sessions[name]
 
     def _id(self, kind: str, *parts: str) -> UUID:
         # With their lengths: an id may hold any separator.
