@@ -10,10 +10,14 @@ from tests.importers.sources import (
     messages_in,
     only_call,
     opened,
+    said_in,
     stream_of,
     tools_of_child_and_parent,
     write_lines,
 )
+
+from tooltrail.importers import copilot_cli
+from tooltrail.importers.events import Line, Message
 
 NUMBERS = iter(range(1_000_000))
 
@@ -115,6 +119,15 @@ def test_a_sub_agent_is_a_session_of_its_own(tmp_path: Path) -> None:
     assert (counts["calls"], counts["results"]) == (2, 2)
     assert not [name for name in counts if name.startswith("unknown")]
     assert tools_of_child_and_parent(tmp_path) == ("view", "edit")
+
+
+def test_a_message_is_what_the_model_was_sent(tmp_path: Path) -> None:
+    sent = event("user.message", {"content": "go", "transformedContent": "<now/>go"})
+    (message,) = copilot_cli.Reader(tmp_path / "events.jsonl").read(Line(0, b"", sent))
+    assert isinstance(message, Message)
+    assert (message.extras, "go" in message.content) == ({"content": "go"}, False)
+    import_one(tmp_path, write_lines(tmp_path / "events.jsonl", [START, sent]))
+    assert said_in(tmp_path) == [("user", "<now/>go")]
 
 
 def test_odd_values_are_imported(tmp_path: Path) -> None:

@@ -137,6 +137,23 @@ def test_a_document_that_has_grown_adds_what_is_new(tmp_path: Path) -> None:
     assert_intact(tmp_path)
 
 
+@pytest.mark.parametrize("is_document", [True, False])
+def test_an_answer_that_was_imported_while_it_was_written_is_recorded_whole(
+    tmp_path: Path, is_document: bool
+) -> None:
+    begun, whole = {**SAID, "content": "I ed"}, ASKED
+    if is_document:
+        import_one(tmp_path, write_document(tmp_path / "a.json", begun))
+        import_one(tmp_path, write_document(tmp_path / "a.json", whole))
+    else:
+        import_one(tmp_path, write_lines(tmp_path / "a.jsonl", [HEAD, begun]))
+        import_one(tmp_path, write_lines(tmp_path / "a.jsonl", [HEAD, begun, whole]))
+    with opened(tmp_path) as reader:
+        assert [one.text for one in messages_in(reader)] == ["I ed", "I edit."]
+        assert len(calls_in(reader)) == 1
+    assert_intact(tmp_path)
+
+
 def test_a_sub_agent_is_a_session_with_a_parent(tmp_path: Path) -> None:
     (tmp_path / "5e55").mkdir()
     child = {**HEAD, "sessionId": "c0", "kind": "subagent"}

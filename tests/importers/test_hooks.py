@@ -170,7 +170,7 @@ def test_a_damaged_call_of_a_batch_costs_only_itself(tmp_path: Path) -> None:
     log(tmp_path, event("PostToolBatch", tool_calls=calls))
     (report,) = imported(tmp_path)
     (damaged,) = report.damaged
-    assert "in 2 of 4 calls: tool_use_id is not a text" in damaged.reason
+    assert "in 2 of 4 calls: tool_use_id is not a text" in damaged.damage
     with opened(tmp_path) as reader:
         assert [call.summary.call_id for call in calls_in(reader)] == ["t0", "t3"]
 
@@ -205,6 +205,19 @@ def test_what_codex_sends_of_a_command_is_its_output(tmp_path: Path) -> None:
     call = only_call(tmp_path)
     assert output_of(tmp_path, call, "combined") == b"hello\n"
     assert call.extras == '{"model":"gpt","turn_id":"1"}'
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+@pytest.mark.parametrize(
+    ("returned", "text"),
+    [("x", b"x"), ([{"type": "text", "text": "x"}], b"x"), ({"output": "x"}, b'{"output":"x"}')],
+)
+def test_the_output_of_a_command_in_any_form_is_recorded(
+    tmp_path: Path, agent: str, returned: Any, text: bytes
+) -> None:
+    log(tmp_path, tool("PostToolUse", "t1", tool_response=returned), agent=agent)
+    imported(tmp_path)
+    assert output_of(tmp_path, only_call(tmp_path), "combined") == text
 
 
 def transcript(folder: Path, *lines: Mapping[str, Any]) -> Path:
@@ -403,7 +416,7 @@ def test_an_event_without_the_name_of_a_tool_or_a_call_is_damaged(
     log(tmp_path, {**tool(kind, "t2"), missing: wrong}, tool("PreToolUse", "t3"))
     *_, report = imported(tmp_path)
     (damaged,) = report.damaged
-    assert (damaged.number, f"({missing} is not a text)" in damaged.reason) == (2, True)
+    assert (damaged.number, f"({missing} is not a text)" in damaged.damage) == (2, True)
     assert names_in(tmp_path) == ["t1", "t3"]
 
 

@@ -59,8 +59,8 @@ def test_a_line_that_a_reader_does_not_expect_costs_only_itself(
     imported = import_one(tmp_path, path)
     assert imported.counts["messages"] == 1
     (damaged,) = imported.damaged
-    assert (damaged.number, damaged.is_last) == (2, False)
-    assert damaged.reason == "a value of an unexpected type (unhashable type)"
+    assert (damaged.number, damaged.is_cut) == (2, False)
+    assert damaged.damage == "a value of an unexpected type (unhashable type)"
 
 
 def test_content_that_is_an_object_is_kept(tmp_path: Path) -> None:

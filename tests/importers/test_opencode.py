@@ -147,6 +147,18 @@ def test_a_later_export_adds_what_is_new(tmp_path: Path) -> None:
     assert_intact(tmp_path)
 
 
+def test_an_answer_that_was_exported_while_it_was_written_is_recorded_whole(
+    tmp_path: Path,
+) -> None:
+    for text in ("I bui", "I build.", "I build."):
+        said = {"type": "text", "text": text}
+        imported(tmp_path, answer(said, tool("bash", RAN)))
+    with opened(tmp_path) as reader:
+        assert [one.text for one in messages_in(reader)] == ["I bui", "I build."]
+        assert len(calls_in(reader)) == 1
+    assert_intact(tmp_path)
+
+
 def test_odd_values_cost_only_themselves(tmp_path: Path) -> None:
     odd: list[Any] = [None, 7, "text", [], {}, {"type": 7}, {"type": "text", "text": None}]
     parts = [*odd, *(tool("bash", one) for one in odd), tool("bash", {**RAN, "metadata": 7})]

@@ -127,7 +127,7 @@ def test_a_line_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path) -> 
     data = path.read_bytes()
     path.write_bytes(data[:-40])
     first = import_one(tmp_path, path)
-    assert [(one.number, one.is_last) for one in first.damaged] == [(4, True)]
+    assert [(one.number, one.is_cut) for one in first.damaged] == [(4, True)]
     path.write_bytes(data)
     second = import_one(tmp_path, path)
     assert (second.counts["new"], second.damaged) == (1, ())

@@ -7,8 +7,8 @@ from tooltrail.cli._failures import say_error
 from tooltrail.cli._output import counted, printable, say
 from tooltrail.cli._redaction import used_rules
 from tooltrail.importers import Imported, ImportResult
+from tooltrail.importers.events import Line
 from tooltrail.importers.hooks import has_events, import_events, settle
-from tooltrail.importers.lines import DamagedLine
 from tooltrail.records.errors import TooltrailError, UnavailableError
 
 _MOST_DAMAGED = 10
@@ -47,11 +47,11 @@ def import_and_report(spool: Path) -> None:
             say_damage(one.path, one.damaged)
 
 
-def say_damage(path: Path, parts: Sequence[DamagedLine], hint: str = "") -> None:
+def say_damage(path: Path, parts: Sequence[Line], hint: str = "") -> None:
     """Print what is damaged in a file: the first parts, and how many more with a hint."""
     name = printable(str(path))
     for damaged in parts[:_MOST_DAMAGED]:
         size = counted(len(damaged.data), "byte")
-        say(f"{name}:{damaged.number}: {size} at offset {damaged.offset:,}: {damaged.reason}")
+        say(f"{name}:{damaged.number}: {size} at offset {damaged.offset:,}: {damaged.damage}")
     if (more := len(parts) - _MOST_DAMAGED) > 0:
         say(f"{name}: {counted(more, 'more damaged part')}{hint}")

@@ -74,14 +74,6 @@ class Settings:
         self._path = Path(os.path.realpath(path))
         self._copy = self._path.with_name(self._path.name + BACKUP)
 
-    def install(self, agent: Agent, command: str) -> bool:
-        """Let the agent run a command for each event; return whether the file has changed."""
-        return self._replace_ours(dict.fromkeys(agent.events, command))
-
-    def uninstall(self) -> bool:
-        """Remove our entries; return whether there were any."""
-        return self._replace_ours({})
-
     def installed(self) -> dict[str, str]:
         """The command of each event for which our hook is installed."""
         with self._problems():
@@ -93,8 +85,8 @@ class Settings:
             found = member(parse(_read(self._path)), name)
             return default if found is None else found.type == "true"
 
-    def _replace_ours(self, commands: dict[str, str]) -> bool:
-        """Let each event have one command of ours; return whether the file has changed."""
+    def replace_ours(self, commands: dict[str, str]) -> bool:
+        """Let each event have one command of ours, and no other; return whether that is new."""
         with self._problems():
             before = _read(self._path)
             if (found := _installed(before)) == commands:
@@ -127,13 +119,12 @@ class Settings:
         """Replace the file at once, so that an agent reads the old or the new one."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         staged = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        mode = 0o600
-        if self._path.exists():
-            mode = self._path.stat().st_mode & 0o777
-            if not self._copy.is_dir():  # a folder in the way is not ours
-                _write_file(self._copy, before, mode)
-        elif not self._copy.is_dir():
+        has_file = self._path.exists()
+        mode = self._path.stat().st_mode & 0o777 if has_file else 0o600
+        if not self._copy.is_dir():  # a folder in the way is not ours
             self._copy.unlink(missing_ok=True)  # of an earlier file
+            if has_file:
+                _write_file(self._copy, before, mode)
         _write_file(staged, data, mode)
         staged.replace(self._path)
 

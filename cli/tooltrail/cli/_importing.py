@@ -3,11 +3,10 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from tooltrail.artifacts import FOLLOW_INTERVAL_S
@@ -20,9 +19,9 @@ from tooltrail.cli._output import counted, print_array, printable, say
 from tooltrail.cli._tables import print_table
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.importers import Imported, Importer, ImportResult, session_files, usual_folders
+from tooltrail.importers.events import Line
 from tooltrail.importers.hooks import has_events
 from tooltrail.importers.importing import UnknownFormatError
-from tooltrail.importers.lines import DamagedLine
 from tooltrail.records.errors import DiskFullError, NotFoundError, TooltrailError
 from tooltrail.redaction import RuleSet
 
@@ -89,37 +88,40 @@ def _import_all(
     """What was imported from each file, and the files of no known format that no path names."""
     results: list[ImportResult] = []
     skipped: list[UnknownFormatError] = []
-    read = 0
+    done = read = 0
     with progress_bar("importing", len(files)) as update:
 
-        def advance(done: int, size: int) -> None:
+        def advance(size: int) -> None:
             nonlocal read
             read += size
             update(done, read)
 
-        for done, file in enumerate(files):
-            one = _import_one(importer, file, format_name, partial(advance, done))
+        for file, one in _import_each(importer, files, format_name, advance):
+            done += 1
             if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
             elif isinstance(one, UnknownFormatError):
                 skipped.append(one)
-            if isinstance(one, DiskFullError):
-                break  # for the other files there is no room either
     return results, skipped
 
 
-def _import_one(
+def _import_each(
     importer: Importer,
-    file: Path,
+    files: Iterable[Path],
     format_name: str | None,
     on_progress: Callable[[int], None] = lambda _size: None,
-) -> ImportResult:
-    """Import a file; return the error if that fails."""
-    try:
-        return importer.import_file(file, format_name, on_progress)
-    except TooltrailError as error:
-        # A traceback keeps the content of the file in memory.
-        return error.with_traceback(None)
+) -> Iterator[tuple[Path, ImportResult]]:
+    """Import files, and return what was imported from each, or the error. A full disk ends this."""
+    for file in files:
+        one: ImportResult
+        try:
+            one = importer.import_file(file, format_name, on_progress)
+        except TooltrailError as error:
+            # A traceback keeps the content of the file in memory.
+            one = error.with_traceback(None)
+        yield file, one
+        if isinstance(one, DiskFullError):
+            break  # for the other files there is no room either
 
 
 def _say_skipped(files: Sequence[Path]) -> None:
@@ -139,32 +141,31 @@ def follow(
     """
     importer = Importer(location.spool_folder, rules)
     seen: dict[Path, tuple[int, int] | None] = {}
-    known_damage: dict[Path, AbstractSet[DamagedLine]] = {}
+    known_damage: dict[Path, AbstractSet[Line]] = {}
     skipped: dict[Path, None] = {}
 
     while True:
         has_new, count = False, len(skipped)
-        for file, state in _files(paths):
-            before = seen.get(file, ())
-            seen[file] = None if state is None else (state.st_mtime_ns, state.st_size)
-            if seen[file] == before:
-                continue
-            one = _import_one(importer, file, format_name)
+        states = {
+            file: None if state is None else (state.st_mtime_ns, state.st_size)
+            for file, state in _files(paths)
+        }
+        changed = [file for file, state in states.items() if state != seen.get(file, ())]
+        for file, one in _import_each(importer, changed, format_name):
+            seen[file] = states[file]
             if isinstance(one, UnknownFormatError):
                 skipped[file] = None
             elif isinstance(one, TooltrailError):
                 if not isinstance(one, NotFoundError):  # it is gone, or does not exist yet
                     say_error(one)
             else:
-                damaged = [part for part in one.damaged if not part.is_last]
+                damaged = [part for part in one.damaged if not part.is_cut]
                 known = known_damage.get(file, frozenset())
                 say_damage(file, [part for part in damaged if part not in known])
                 known_damage[file] = frozenset(damaged)
                 if one.counts.get("new"):
                     has_new = True
                     yield one
-            if isinstance(one, DiskFullError):
-                break
         _say_skipped([*skipped][count:])
         if has_new or has_events(location.spool_folder):
             with location.open(create=True) as store:  # imports hook events
@@ -214,7 +215,7 @@ def _say_problems(one: Imported) -> None:
 
 def _record_of(one: Imported) -> dict[str, object]:
     damaged = [
-        {"line": part.number, "offset": part.offset, "size": len(part.data), "reason": part.reason}
+        {"line": part.number, "offset": part.offset, "size": len(part.data), "reason": part.damage}
         for part in one.damaged
     ]
     counts = dict(one.counts)

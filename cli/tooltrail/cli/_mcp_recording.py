@@ -61,8 +61,8 @@ _CLOSE_S: Final = 30
 """How long the end of the proxy waits for a slow disk."""
 
 
-_BRACKET: Final = re.compile(rb'[][{}]|"[^"\\]*(?:\\.[^"\\]*)*"')
-"""A bracket of JSON, or a text, which may hold other brackets."""
+_TOKEN: Final = re.compile(rb'[][{}]|"[^"\\]*(?:\\.[^"\\]*)*"|[^][{}"]+|"')
+"""A bracket of JSON, a text, which may hold other brackets, or what is between these."""
 
 
 class LineSplitter:
@@ -78,8 +78,7 @@ class LineSplitter:
             line = b"".join([*self._held, end])
             self._held.clear()
             yield line
-        if rest:
-            self._held.append(rest)
+        self._held.append(rest)
 
 
 class Copied(NamedTuple):
@@ -387,18 +386,15 @@ def message_in(line: bytes) -> JsonObject:
 
 def _cut_at_depth(line: bytes, levels: int) -> bytes:
     """The JSON of a line with null in place of values that are nested deeper."""
-    kept, depth, begin = list[bytes](), 0, 0
-    for token in _BRACKET.finditer(line):
-        if token[0] in b"[{":
-            depth += 1
-            if depth == levels + 1:
-                kept.append(line[begin : token.start()])
-        elif token[0] in b"]}":
-            if depth == levels + 1:
-                kept.append(b"null")
-                begin = token.end()
-            depth -= 1
-    return b"".join([*kept, line[begin:]])
+    kept, depth = list[bytes](), 0
+    for found in _TOKEN.finditer(line):
+        depth += found[0] in b"[{"
+        if depth <= levels:
+            kept.append(found[0])
+        elif depth == levels + 1 and found[0] in b"[{":
+            kept.append(b"null")
+        depth -= found[0] in b"]}"
+    return b"".join(kept)
 
 
 def key_of(members: JsonObject, name: str) -> str:

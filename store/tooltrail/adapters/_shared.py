@@ -1,4 +1,4 @@
-"""What several adapters need: outputs of any Python value, new items of an input, logged errors."""
+"""What several adapters need: outputs of Python values, texts, new items of an input, errors."""
 
 import json
 import logging
@@ -42,6 +42,14 @@ def json_of(value: object) -> Any:
         return to_jsonable_python(value, bytes_mode="base64", serialize_unknown=True)
     except UnicodeEncodeError:  # a lone surrogate, which only Python's own JSON can have
         return json.loads(json.dumps(value, default=str))
+
+
+def text_of(content: Any) -> str | None:
+    """The text that a model is shown: a content, or its parts; None if no part has a text."""
+    if isinstance(content, str):
+        return content
+    texts = [one if isinstance(one, str) else one.get("text") for one in content]
+    return "\n".join(one for one in texts if one is not None) or None
 
 
 class Inputs:

@@ -18,7 +18,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage, ToolMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from tooltrail.adapters._shared import Inputs, json_of, output_of
+from tooltrail.adapters._shared import Inputs, json_of, output_of, text_of
 from tooltrail.records import CompleteOutput, Message, ToolCall, error_of_exception
 from tooltrail.store import EndedCall, Invocation, Session
 from tooltrail.wire import complete_output_of, wire_format
@@ -86,7 +86,7 @@ class RecordingHandler(BaseCallbackHandler):
         running = self._running.pop(run_id)
         name = running.tool_name
         if isinstance(output, ToolMessage):
-            self._end(running, _output_of_message(name, output), _text_of(output))
+            self._end(running, _output_of_message(name, output), text_of(output.content))
             if output.artifact is None or isinstance(output.content, str):
                 self._answered.add(hash((output.tool_call_id, repr(output.content))))
         else:
@@ -141,11 +141,3 @@ def _output_of_message(name: str, message: ToolMessage) -> CompleteOutput:
         return shown
     whole = output_of(name, message.artifact)
     return CompleteOutput.failure(name, shown.error, whole.streams) if shown.error else whole
-
-
-def _text_of(message: ToolMessage) -> str | None:
-    """The text of the content; None if there is none, but images and the like."""
-    if isinstance(message.content, str):
-        return message.content
-    texts = [one if isinstance(one, str) else one.get("text") for one in message.content]
-    return "\n".join(one for one in texts if one is not None) or None

@@ -12,7 +12,7 @@ import agents as sdk
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
-from tooltrail.adapters._shared import Inputs, json_of, logged_errors, output_of
+from tooltrail.adapters._shared import Inputs, json_of, logged_errors, output_of, text_of
 from tooltrail.records import CompleteOutput, Message, ToolCall
 from tooltrail.store import EndedCall, Invocation, Session, record_response
 from tooltrail.wire import complete_output_of, wire_format
@@ -135,5 +135,5 @@ def _surfaces(
         item = sdk.ItemHelpers.tool_call_output_item(call, result)
     if isinstance(item["output"], str):
         return output_of(name, result), item["output"], _result_hash(item)
-    seen = "\n".join(part["text"] for part in item["output"] if "text" in part) or None
+    seen = text_of(item["output"])
     return complete_output_of(_FORMAT, name, item, is_error=False), seen, _result_hash(item)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from tooltrail.importers.events import Call
-from tooltrail.importers.members import named_texts, spelled, without
+from tooltrail.importers.members import named_texts, without
 from tooltrail.importers.parts import encoded
 from tooltrail.importers.values import NOTHING, Json, list_of, object_of
 
@@ -78,10 +78,9 @@ def block_of(part: Any) -> Json:
 
 
 def call_block(call: Call, position: int) -> Json:
-    """The block of a call in the message that asks for the call."""
-    given = spelled(call.arguments)
+    """The block of a call, whose arguments are a text, in the message that asks for the call."""
     members: dict[str, Any] = {"tool_name": call.tool_name, "call_id": call.call_id}
-    members |= {"arguments_raw": given, **call.more}
+    members |= {"arguments_raw": call.arguments, **call.more}
     if position:
         members["position"] = position
     return {"type": "tool_call", "call": members}

@@ -18,7 +18,7 @@ from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, size_before_cut, streams_of, text_of
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, spelled
 from tooltrail.importers.parts import encoded
-from tooltrail.importers.values import NOTHING, Json, object_of
+from tooltrail.importers.values import NOTHING, Json, list_of, object_of
 
 NAME: Final = "claude-code"
 
@@ -40,7 +40,9 @@ _MARSHAL_VERSION: Final = 2
 """Equal values give equal bytes: later versions also say which values are the same object."""
 
 _COMMAND_TOOL: Final = "Bash"
-_STREAMS: Final = frozenset({"stdout", "stderr"})
+STREAMS: Final = frozenset({"stdout", "stderr"})
+"""The members of the result of a command that are its streams."""
+
 _SPILL_FOLDER: Final = "tool-results"
 _SUB_AGENTS: Final = "subagents"
 
@@ -61,6 +63,9 @@ _SPILL: Final = re.compile(
 _UNITS: Final = {"bytes": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 _ROUNDED: Final = 0.05
 """A size in KB or more is rounded to one digit after the point."""
+
+_MOST_EARLY: Final = 64
+"""The most results before their calls that wait for the end of the file."""
 
 _EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d\d?|1\d\d|2[0-4]\d|25[0-5])(?!\d)\n?")
 
@@ -94,6 +99,13 @@ class Reader(events.FileReader):
         session, agent, name = value.get("sessionId"), value.get("agentId"), value.get("uuid")
         session = session if isinstance(session, str) else self._session
         session = f"{session}/{agent}" if agent else session
+        asked_by = value.get("sourceToolAssistantUUID")
+        if isinstance(asked_by, str) and (session, asked_by) not in self._seen:
+            is_again = any(one is line for one in self.later)
+            if not is_again and len(self.later) < _MOST_EARLY:
+                self.later.append(line)  # the result stands before its call
+                yield None
+                return
         message = hash(marshal.dumps(value.get("message"), _MARSHAL_VERSION))
         if not isinstance(name, str) or self._seen.get((session, name), message) != message:
             name = str(line.offset)  # another message with the id of an earlier one
@@ -135,16 +147,18 @@ class Reader(events.FileReader):
     def _result(self, session: str, call_id: str, block: Json, value: Json) -> events.Result:
         content, returned = block.get("content"), value.get("toolUseResult")
         receipt, command = text_of(content), self._commands.get(call_id)
-        output = output_of(returned, receipt, self._path, command)
+        is_error = block.get("is_error") is True
+        output = output_of(returned, receipt, self._path, command, has_failed=is_error)
         members, at = object_of(returned), value.get("timestamp")
         failure = early_end(members)
-        if block.get("is_error") is True and (command is None or output is None):
+        if is_error and (command is None or output is None):
             said = (kind for words, kind in _KINDS.items() if words in (receipt or "")[:_WORDS_IN])
             failure = failure or next(said, events.FAILED)
         extras = _others(value)
         if command is not None and isinstance(returned, dict | list):
-            others = {name: one for name, one in members.items() if name not in _STREAMS}
-            extras["toolUseResult"] = returned if output is None else others
+            others = {name: one for name, one in members.items() if name not in STREAMS}
+            if rest := returned if output is None else others or list_of(returned):
+                extras["toolUseResult"] = rest
         times = (milliseconds_of(members.get(one)) for one in ("durationMs", "totalDurationMs"))
         duration = next((one for one in times if one is not None), None)
         shown = content if returned is None else receipt  # `returned` has the images, too
@@ -166,28 +180,34 @@ def _agent_progress(value: Json) -> dict[str, Any] | None:
 
 
 class _Spill(NamedTuple):
-    """A file with a complete output that was too long for the session.
+    """An output that was too long for the session, so that Claude Code wrote it into a file.
 
     Attributes:
-        name: name of the file.
-        size: its bytes, at least; 0 if unknown.
-        preview: the beginning of the output.
+        data: the output; its beginning if the file is gone.
+        lost: if the file is gone, the bytes that it had, at least; 0 if unknown.
     """
 
-    name: str
-    size: int
-    preview: str
+    data: bytes
+    lost: int | None
 
 
 def output_of(
-    returned: Any, receipt: str | None, path: Path, command: str | None = None
+    returned: Any,
+    receipt: str | None,
+    path: Path,
+    command: str | None = None,
+    *,
+    has_failed: bool = False,
 ) -> events.Output | None:
-    """What a tool returned, or a command if one is given; None if the source does not say."""
-    spill = _spill_of(object_of(returned), receipt)
+    """What a tool returned, or a command if one is given; None if the source does not say.
+
+    The text of a command that has failed and did not exit says why it failed.
+    """
+    spill = _spill_of(object_of(returned), receipt, path)
     if command is not None:
-        return _command_output(returned, spill, path, command)
+        return _command_output(returned, spill, command, has_failed=has_failed)
     if spill is not None:
-        return _spilled_output("content", spill, path, returned)
+        return _spilled_output("content", spill, returned)
     if returned is None:
         return None
     size = size_before_cut(returned) if isinstance(returned, str) else None
@@ -195,27 +215,34 @@ def output_of(
 
 
 def _command_output(
-    returned: Any, spill: _Spill | None, path: Path, command: str
+    returned: Any, spill: _Spill | None, command: str, *, has_failed: bool
 ) -> events.Output | None:
     """The output of a command. If it failed, its status and output are in one text."""
     match returned:
-        case {"stdout": str(stdout), "stderr": str(stderr)}:
-            streams, lost = streams_of({"stdout": stdout, "stderr": stderr})
+        case dict() if not STREAMS.isdisjoint(members := object_of(returned)):
+            texts = {name: members.get(name) for name in ("stdout", "stderr")}
+            streams, lost = streams_of(
+                {name: "" if one is None else spelled(one) for name, one in texts.items()}
+            )
             if spill is not None:
-                spilled = _read_spill(spill.name, path)
-                if spilled is not None:
-                    streams["stdout"] = spilled
+                if spill.lost is None:
+                    streams["stdout"] = spill.data
                     lost.pop("stdout", None)
-                elif len(streams["stdout"]) < spill.size or not spill.size:
-                    lost["stdout"] = spill.size
+                elif len(streams["stdout"]) < spill.lost or not spill.lost:
+                    lost["stdout"] = spill.lost
             return events.Output(streams, command=command, lost=lost)
         case str() if found := _EXIT.match(returned):
             streams, lost = streams_of({"combined": returned[found.end() :]})
             return events.Output(streams, command=command, exit_status=int(found[1]), lost=lost)
         case None if spill is not None:
-            return _spilled_output("combined", spill, path, None)._replace(command=command)
-        case _:
+            return _spilled_output("combined", spill, None)._replace(command=command)
+        case None:
             return None
+        case _:
+            if has_failed:
+                return None
+            streams, lost = streams_of({"combined": text_of(returned) or spelled(returned)})
+            return events.Output(streams, command=command, lost=lost)
 
 
 def early_end(returned: Json) -> str | None:
@@ -234,27 +261,28 @@ def _others(value: Json) -> dict[str, Any]:
     return {name: one for name, one in value.items() if name not in _KNOWN}
 
 
-def _spill_of(returned: Json, receipt: str | None) -> _Spill | None:
-    """The file that the result names, or else the text that the model saw."""
-    path, size = returned.get("persistedOutputPath"), returned.get("persistedOutputSize")
-    if isinstance(path, str):
-        return _Spill(PurePath(path).name, size if type(size) is int else 0, "")
-    if (found := _SPILL.match(receipt or "")) is None:
-        return None
-    number, unit, path, preview = found.groups()
-    rounded = 0 if unit == "bytes" else _ROUNDED
-    size = int((float(number) - rounded) * _UNITS[unit]) if number else 0
-    return _Spill(PurePath(path).name, max(size, 0), preview or "")
+def _spill_of(returned: Json, receipt: str | None, path: Path) -> _Spill | None:
+    """The output in the file that the result names, or else the text that the model saw."""
+    file, size = returned.get("persistedOutputPath"), returned.get("persistedOutputSize")
+    preview = ""
+    if not isinstance(file, str):
+        if (found := _SPILL.match(receipt or "")) is None:
+            return None
+        number, unit, file, preview = found.groups("")
+        rounded = 0 if unit == "bytes" else _ROUNDED
+        size = max(int((float(number) - rounded) * _UNITS[unit]), 0) if number else 0
+    if (data := _read_spill(PurePath(file).name, path)) is not None:
+        return _Spill(data, None)
+    return _Spill(encoded(preview), size if type(size) is int else 0)
 
 
-def _spilled_output(role: str, spill: _Spill, path: Path, returned: Any) -> events.Output:
+def _spilled_output(role: str, spill: _Spill, returned: Any) -> events.Output:
     """The output in a file; its beginning if the file is gone and the session has no more of it."""
-    data = _read_spill(spill.name, path)
-    if data is not None:
-        return events.Output({role: data}, returned)
-    if 0 < spill.size <= len(encoded(spelled(returned))):
+    if spill.lost is None:
+        return events.Output({role: spill.data}, returned)
+    if 0 < spill.lost <= len(encoded(spelled(returned))):
         return events.Output(NOTHING, returned)
-    return events.Output({role: encoded(spill.preview)}, returned, lost={role: spill.size})
+    return events.Output({role: spill.data}, returned, lost={role: spill.lost})
 
 
 def _read_spill(name: str, path: Path) -> bytes | None:

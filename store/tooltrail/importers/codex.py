@@ -12,7 +12,7 @@ wrapper `{timestamp, type, payload}`.
 
 import json
 import re
-from collections import Counter, defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -88,8 +88,7 @@ class Reader(events.FileReader):
         super().__init__(path)
         self._origin: Json = {"wire_format": "openai-responses"}
         self._total: Json = NOTHING
-        self._open: Counter[str] = Counter()
-        self._ends: defaultdict[str, deque[Json]] = defaultdict(deque)
+        self._ends: defaultdict[str, list[Json]] = defaultdict(list)  # of calls without an output
 
     def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of one line."""
@@ -125,8 +124,8 @@ class Reader(events.FileReader):
             yield self._usage(object_of(item, "info"), at, name)
         elif what not in _ENDS or not isinstance(call_id, str):
             yield events.Skipped(f"event {what}", is_known=what in _REPEATING)
-        elif len(self._ends[call_id]) < self._open[call_id]:
-            self._ends[call_id].append(item)
+        elif NOTHING in (ends := self._ends[call_id]):
+            ends[ends.index(NOTHING)] = item
             yield None
         else:
             yield events.Skipped(f"late event {what}", is_known=False)
@@ -136,7 +135,7 @@ class Reader(events.FileReader):
         if what in _OUTPUTS and isinstance(call_id, str):
             yield self._result(call_id, item, at)
         elif what in _CALLS and isinstance(call_id, str):
-            self._open[call_id] += 1
+            self._ends[call_id].append(NOTHING)
             more = named_texts(item, "namespace")
             if what == "custom_tool_call":
                 more["kind"] = "custom"
@@ -170,17 +169,17 @@ class Reader(events.FileReader):
         return events.Message(self._session, name, at, "tool", None, origin, extras)
 
     def _result(self, call_id: str, item: Json, at: Any) -> events.Result:
-        self._open[call_id] = max(0, self._open[call_id] - 1)
-        ends = self._ends[call_id]
-        end = ends.popleft() if ends else NOTHING
+        end = self._ends[call_id].pop(0) if self._ends[call_id] else NOTHING
         output, has_failed, beside = _surfaces(end)
-        receipt, is_refused = _receipt(item.get("output", item.get("tools")))
+        receipt, is_refused, rest = _receipt(item.get("output", item.get("tools")))
         said = _STATUS.match(receipt or "")
         lasted, units = object_of(end, "duration"), {"secs": 1000, "nanos": 1e-6}
         times = [milliseconds_of(lasted.get(name), unit_ms) for name, unit_ms in units.items()]
         took = None if None in times else sum(filter(None, times))
         failure = events.FAILED if is_refused or has_failed else None
-        extras, status = _extras(item, beside), int(said[said.lastindex or 0]) if said else None
+        extras = {**without(item, _OF_OUTPUT), "output": rest, "event": beside}
+        extras = {name: one for name, one in extras.items() if one != {}}
+        status = int(said[said.lastindex or 0]) if said else None
         found = events.Result(self._session, call_id, at, receipt, output, failure, took, extras)
         return found._replace(exit_status=status)
 
@@ -195,27 +194,20 @@ def _content(what: str, item: Json) -> Any:
     return item
 
 
-def _receipt(output: Any) -> tuple[str | None, bool]:
-    """The text that the model saw, and whether it was reported as a failure."""
+def _receipt(output: Any) -> tuple[str | None, bool, Any]:
+    """The text that the model saw, whether it was reported as a failure, and what is beside it."""
     match output:
         case str() | None:
-            return output, False
-        case {"content": content, **others}:
-            return _receipt(content)[0], others.get("success") is False
+            return output, False, {}
+        case {"content": content}:
+            others = without(object_of(output), frozenset({"content"}))
+            return _receipt(content)[0], others.get("success") is False, others
         case _:
-            return text_of(list_of(output)) or json.dumps(output, ensure_ascii=False), False
-
-
-def _extras(item: Json, beside: Json) -> Json:
-    """What the output of a call, and its end, say beside what is recorded of them."""
-    extras, output = without(item, _OF_OUTPUT), item.get("output")
-    others = [one for one in list_of(output) if text_of([one]) is None]
-    if isinstance(output, dict):
-        extras["output"] = without(object_of(output), frozenset({"content"}))
-    elif 0 < len(others) < len(list_of(output)):
-        extras["output"] = others  # such as images; without any text, they are the receipt
-    extras["event"] = beside
-    return {name: one for name, one in extras.items() if one != {}}
+            items, others = list_of(output), without(object_of(output))
+            images = [one for one in items if text_of([one]) is None]
+            # Without any text, they are the receipt.
+            rest = images if 0 < len(images) < len(items) else others
+            return text_of(items) or json.dumps(output, ensure_ascii=False), False, rest
 
 
 def _surfaces(end: Json) -> tuple[events.Output | None, bool, Json]:

@@ -97,11 +97,13 @@ def _message(session: str, name: str, at: Any, role: str, data: Json) -> events.
     signature = named_texts(data, signature="reasoningOpaque")
     text, content = str(data.get("reasoningText") or ""), data.get("content")
     reasoning = reasoning_part(text, signature) if text or signature else None
-    calls = _calls_in(objects_of(data, "toolRequests"))
+    calls, extras = _calls_in(objects_of(data, "toolRequests")), without(data, _SAID)
+    if isinstance(sent := extras.pop("transformedContent", None), str) and sent != content:
+        content, extras["content"] = sent, content  # the model was sent more than the user wrote
     said = (reasoning, spelled(content) if content else None, *calls)
     usage = without({"outputTokens": data.get("outputTokens")})
     origin = origin_of(NAME, data, usage, "model", response_id="apiCallId")
-    return events.Message(session, name, at, role, said, origin, without(data, _SAID))
+    return events.Message(session, name, at, role, said, origin, extras)
 
 
 def _calls_in(requests: Iterable[Json]) -> Iterator[events.Call]:

@@ -178,19 +178,23 @@ Event: TypeAlias = Found | None
 
 
 class Line(NamedTuple):
-    """One JSON value of a source, and where it stands.
+    """One JSON value of a source, or a part that cannot be read, and where it stands.
 
     Attributes:
         offset: offset of its first byte in the file.
         data: its bytes.
-        value: the value.
+        value: the value; None for a damaged part.
         number: number of its line, from 1.
+        damage: why the part cannot be read; empty for a value.
+        is_cut: whether the damaged part ends the file, where the writer may still go on.
     """
 
     offset: int
     data: bytes
     value: Any
     number: int = 1
+    damage: str = ""
+    is_cut: bool = False
 
 
 class FileReader(ABC):
@@ -198,12 +202,16 @@ class FileReader(ABC):
 
     Args:
         path: the file; its name is the id of a session that has none.
+
+    Attributes:
+        later: lines that say more when the whole file is known; they are read again at its end.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._session = path.stem
         self._found: set[tuple[str, ...]] = set()
+        self.later: list[Line] = []
 
     def _is_new(self, *names: str) -> bool:
         """Whether something with these names is in the file for the first time."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, reasoning_part, text_of
-from tooltrail.importers.members import named_texts, names_in, spelled, without
+from tooltrail.importers.members import named_texts, names_in, spelled, version_of, without
 from tooltrail.importers.values import Json, object_of, objects_of, type_name
 
 NAME: Final = "gemini-cli"
@@ -63,7 +63,8 @@ class Reader(events.FileReader):
             yield events.Skipped(kind, is_known=kind in _NO_CONVERSATION)
             return
         yield None  # the type is known, even if the message repeats an earlier one
-        at, is_new = message.get("timestamp"), self._is_new("message", name)
+        said_name = version_of(name, message["content"]) if message.get("content") else name
+        at, is_new = message.get("timestamp"), self._is_new("message", said_name)
         thoughts = [
             reasoning_part(str(one.get("description") or ""), without(one, _OF_THOUGHT))
             for one in objects_of(message, "thoughts")
@@ -78,12 +79,12 @@ class Reader(events.FileReader):
             if str(one.get("status")) in _ENDED and self._is_new("result", name, call_id):
                 results.append(self._result(call_id, tool, one))
         if calls and not is_new:  # the message was recorded before it had these calls
-            name = f"{name}/{calls[0].call_id}"
+            said_name = f"{said_name}/{calls[0].call_id}"
         if calls or is_new:
             origin = origin_of("gemini", message, message.get("tokens"), "model")
             extras = without(message, _MESSAGE)
             said = (*content, *calls)
-            yield events.Message(self._session, name, at, _ROLES[kind], said, origin, extras)
+            yield events.Message(self._session, said_name, at, _ROLES[kind], said, origin, extras)
         yield from results
 
     def _result(self, call_id: str, tool: str, call: Json) -> events.Result:

@@ -20,10 +20,10 @@ from tooltrail.importers import claude_code, codex, events
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.hook_log import AGENTS, FOLDER, UNREDACTED
 from tooltrail.importers.importing import UNEXPECTED, Importer, ImportResult
-from tooltrail.importers.lines import DamagedLine, read_lines
+from tooltrail.importers.lines import read_lines
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.recording import Source
-from tooltrail.importers.values import Json, object_of
+from tooltrail.importers.values import Json, list_of, object_of
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.redaction import RuleSet
 
@@ -139,30 +139,27 @@ class Reader(events.FileReader):
     def _completed(self, found: events.Result, kind: str, event: Json) -> events.Result:
         """The result with what the tool returned."""
         returned = event.get("tool_response" if kind == "PostToolUse" else "error")
-        output = self._output(returned, event)
-        has_failed = kind == "PostToolUseFailure" and (output is None or output.exit_status is None)
-        failure, extras = claude_code.early_end(object_of(returned)), found.extras
-        failure = failure or (events.FAILED if has_failed else None)
-        if output is not None and output.command is not None and isinstance(returned, dict):
-            members = without(object_of(returned), frozenset({"stdout", "stderr"}))
-            extras = {**extras, **({"tool_response": members} if members else {})}
-        return found._replace(
-            output=output,
-            failure="interrupted" if event.get("is_interrupt") is True else failure,
-            extras=extras,
-            message=returned if has_failed and isinstance(returned, str) else "",
-        )
+        has_failed, extras = kind == "PostToolUseFailure", found.extras
+        output = self._output(returned, event, has_failed=has_failed)
+        has_failed = has_failed and (output is None or output.exit_status is None)
+        message = returned if has_failed and isinstance(returned, str) else ""
+        failure = events.FAILED if has_failed else None
+        failure = claude_code.early_end(object_of(returned)) or failure
+        if event.get("is_interrupt") is True:
+            failure = "interrupted"
+        if output is not None and output.command is not None:
+            others = without(object_of(returned), claude_code.STREAMS) or list_of(returned)
+            extras = {**extras, **({"tool_response": others} if others else {})}
+        return found._replace(output=output, failure=failure, extras=extras, message=message)
 
-    def _output(self, returned: Any, event: Json) -> events.Output | None:
+    def _output(self, returned: Any, event: Json, *, has_failed: bool) -> events.Output | None:
         path = Path(str(event.get("transcript_path")))
         if event.get("tool_name") != _COMMAND_TOOL:
             return claude_code.output_of(returned, None, path)
         command = str(object_of(event.get("tool_input")).get("command"))
         if self._agent == codex.NAME and isinstance(returned, str):
             return events.Output({"combined": returned}, command=command)
-        if isinstance(returned, dict) and returned.keys() & {"stdout", "stderr"}:
-            returned = {"stdout": "", "stderr": "", **object_of(returned)}
-        return claude_code.output_of(returned, None, path, command)
+        return claude_code.output_of(returned, None, path, command, has_failed=has_failed)
 
 
 def _text(event: Json, name: str) -> str:
@@ -226,11 +223,11 @@ def import_events(spool: Path, rules: RuleSet) -> Iterator[ImportResult]:
 
 
 def _import_lines(
-    spool: Path, rules: RuleSet, log: _Log, lines: list[events.Line | DamagedLine]
+    spool: Path, rules: RuleSet, log: _Log, lines: list[events.Line]
 ) -> Iterator[ImportResult]:
     importer = Importer(spool, rules if log.is_redacted else None)
     reader = Reader(log.path, log.agent)
-    for path in reader.transcripts(line for line in lines if isinstance(line, events.Line)):
+    for path in reader.transcripts(lines):
         try:
             imported = importer.import_file(path, log.agent)
             reader.begun |= imported.calls
@@ -250,15 +247,15 @@ def _logs(spool: Path) -> Iterator[_Log]:
             yield _Log(path, agent, UNREDACTED not in path.name, cursor)
 
 
-def _settled(log: _Log, file: IO[bytes]) -> tuple[list[events.Line | DamagedLine], int]:
+def _settled(log: _Log, file: IO[bytes]) -> tuple[list[events.Line], int]:
     """The lines that are not imported yet, up to the first one that is too young, and their end."""
     since = log.cursor.read(file)
     file.seek(0)
     # The cursor may be within a line: an event that was cut off has the next one behind it.
     before = file.read(since).count(b"\n")
-    lines: list[events.Line | DamagedLine] = []
+    lines: list[events.Line] = []
     for line in read_lines(file):
-        if line.is_last if isinstance(line, DamagedLine) else _is_young(line):
+        if line.is_cut or _is_young(line):
             return lines, line.offset
         lines.append(line._replace(number=before + line.number))
     return lines, file.tell()

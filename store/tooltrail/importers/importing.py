@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 
@@ -25,7 +25,7 @@ from tooltrail.importers import (
 )
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, FileReader, Line, Skipped
-from tooltrail.importers.lines import DamagedLine, read_lines
+from tooltrail.importers.lines import read_lines
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.importers.values import object_of, type_name
 from tooltrail.journal.log import JournalLog
@@ -66,7 +66,7 @@ class Imported(NamedTuple):
     path: Path
     format: str
     counts: Mapping[str, int]
-    damaged: tuple[DamagedLine, ...]
+    damaged: tuple[Line, ...]
     calls: AbstractSet[tuple[str, str]] = frozenset()
     results: AbstractSet[tuple[str, str]] = frozenset()
 
@@ -135,22 +135,18 @@ class Importer:
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
-                found = self.import_lines(source, reader, _watched(file, on_progress))
-                imported = found._replace(path=path)
-                end, damaged = file.tell(), imported.damaged
-                if damaged and damaged[-1].is_last:
-                    end = damaged[-1].offset  # the writer may still complete the line
+                imported = self.import_lines(source, reader, _watched(file, on_progress))
+                # The writer may still complete a line that is cut.
+                cut_at = (one.offset for one in imported.damaged if one.is_cut)
                 if not self._is_dry_run:
-                    cursor.write(file, end)
+                    cursor.write(file, next(cut_at, file.tell()))
         except OSError as error:
             if not path.exists():
                 raise NotFoundError(f"no file {path}") from error
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
-        return imported
+        return imported._replace(path=path)
 
-    def import_lines(
-        self, source: Source, reader: FileReader, lines: Iterable[Line | DamagedLine]
-    ) -> Imported:
+    def import_lines(self, source: Source, reader: FileReader, lines: Iterable[Line]) -> Imported:
         """Record what a reader finds in lines of a file.
 
         Raises:
@@ -158,29 +154,27 @@ class Importer:
         """
         append = None if self._is_dry_run else self._log.record
         recording = Recording(append, self._spool, source, self._rules)
-        damaged = record_lines(recording, reader, lines)
+        damaged = tuple(record_lines(recording, reader, lines))
         recording.finish()
         path, calls = Path(source.path), recording.calls.keys()
         return Imported(path, source.format, recording.counts, damaged, calls, recording.results)
 
 
-def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line | DamagedLine]:
+def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line]:
     for line in read_lines(file):
         on_progress(len(line.data))
         yield line
 
 
-def record_lines(
-    recording: Recording, reader: FileReader, lines: Iterable[Line | DamagedLine]
-) -> tuple[DamagedLine, ...]:
+def record_lines(recording: Recording, reader: FileReader, lines: Iterable[Line]) -> list[Line]:
     """Record what a reader finds in lines, and return those that cannot be read.
 
     Raises:
         UnavailableError: the spool cannot be written.
     """
-    damaged: list[DamagedLine] = []
-    for line in lines:
-        if isinstance(line, DamagedLine):
+    damaged: list[Line] = []
+    for line in chain(lines, reader.later):
+        if line.damage:
             damaged.append(line)
             continue
         what = object_of(line.value).get("type") or type_name(line.value)
@@ -194,8 +188,8 @@ def record_lines(
                 recording.add(unknown, line)
         except UNEXPECTED as error:
             why = f"a value of an unexpected type ({error})"
-            damaged.append(DamagedLine(line.number, line.offset, line.data, False, why))
-    return tuple(damaged)
+            damaged.append(line._replace(value=None, damage=why))
+    return damaged
 
 
 def session_files(path: Path) -> list[Path]:
@@ -249,11 +243,9 @@ def _recognize(path: Path) -> str:
     try:
         with path.open("rb") as file:
             for line in islice(read_lines(file), _LINES_TO_RECOGNIZE):
-                if isinstance(line, DamagedLine):
-                    is_damaged = True
-                    continue
+                is_damaged |= bool(line.damage)
                 for name, one in FORMATS.items():
-                    if one.recognizes(line.value):
+                    if not line.damage and one.recognizes(line.value):
                         return name
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error

@@ -10,11 +10,12 @@ import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from lzma import LZMAError
-from typing import IO, Final, NamedTuple
+from typing import IO, Final
 from zipfile import BadZipFile, ZipFile
 
 from tooltrail.importers.events import Line
 
+_NO_JSON: Final = "not valid JSON"
 _ARCHIVE: Final = b"PK\x03\x04"
 """The first bytes of a ZIP archive."""
 
@@ -24,24 +25,6 @@ _UNREADABLE: Final = (
     *(ValueError, RecursionError),  # not JSON
 )
 """What may be wrong with a file in an archive."""
-
-
-class DamagedLine(NamedTuple):
-    """A part of a line that cannot be read.
-
-    Attributes:
-        number: number of the line, from 1.
-        offset: offset of the part in the file.
-        data: the part.
-        is_last: whether it is at the end of the file, where the writer may still go on.
-        reason: what is wrong.
-    """
-
-    number: int
-    offset: int
-    data: bytes
-    is_last: bool
-    reason: str = "not valid JSON"
 
 
 _decoder: Final = json.JSONDecoder()
@@ -55,7 +38,7 @@ _OPENINGS: Final = (b"{", b"[", b"[{", b"{}", b"[]")
 """The first line of a value that is laid out on many lines."""
 
 
-def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
+def read_lines(file: IO[bytes]) -> Iterator[Line]:
     """The values of a file: one JSON value on each line, or one value on many lines.
 
     Of a ZIP archive: the value of each JSON file in it, at the offset of that file.
@@ -78,13 +61,13 @@ def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
         offset += len(data)
 
 
-def _archived(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
+def _archived(file: IO[bytes]) -> Iterator[Line]:
     """The values of the JSON files in a ZIP archive."""
     size = file.seek(0, 2)
     try:
         archive = ZipFile(file)
     except _UNREADABLE:  # such as an archive that is still being written
-        yield DamagedLine(1, 0, b"", is_last=True)
+        yield Line(0, b"", None, 1, _NO_JSON, is_cut=True)
         return
     for number, info in enumerate(archive.infolist(), 1):
         if not info.filename.endswith(".json"):
@@ -93,7 +76,7 @@ def _archived(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
             data = archive.read(info)
             yield Line(info.header_offset, data, json.loads(data), number)
         except _UNREADABLE:
-            yield DamagedLine(number, info.header_offset, b"", is_last=False)
+            yield Line(info.header_offset, b"", None, number, _NO_JSON)
     file.seek(size)  # everything was read
 
 
@@ -110,18 +93,19 @@ def _document(file: IO[bytes], first_line: bytes) -> Line | None:
         return None
 
 
-def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line | DamagedLine]:
+def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line]:
     """The values of a line that is not one JSON value."""
     text, begin = data.decode("latin-1"), 0  # with one character for each byte
     while (found := _next_value(text, begin)) is not None:
         start, end = found
         if (part := data[begin:start]).strip():
-            yield DamagedLine(number, offset + begin, part, is_last=False)
+            yield Line(offset + begin, part, None, number, _NO_JSON)
         value = json.loads(data[start:end].decode("utf-8", "surrogateescape"))
         yield Line(offset + start, data[start:end], value, number)
         begin = end
     if rest := data[begin:].rstrip():
-        yield DamagedLine(number, offset + begin, rest, is_last=not data.endswith(b"\n"))
+        is_cut = not data.endswith(b"\n")
+        yield Line(offset + begin, rest, None, number, _NO_JSON, is_cut)
 
 
 def _next_value(text: str, begin: int) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any, Final
 
 from tooltrail.importers.values import Json
+from tooltrail.records.digests import digest_of
 
 _MOST_MS: Final = 10**15
 """A longer time, of 30,000 years, is no time at all."""
@@ -34,6 +35,15 @@ def without(value: Json, known: AbstractSet[str] = frozenset()) -> dict[str, Any
 def spelled(value: Any) -> str:
     """The arguments of a call as text: a text as it is, any other value as JSON."""
     return value if isinstance(value, str) else _encoder.encode(value)
+
+
+def version_of(name: str, text: Any) -> str:
+    """The name of a message for each of its texts, if the agent writes a message again and again.
+
+    So an import in the middle of an answer hides no later text.
+    """
+    digest = digest_of(spelled(text).encode("utf-8", "surrogatepass"))
+    return f"{name}/{digest[-16:]}"
 
 
 def parsed(value: Any) -> Any:

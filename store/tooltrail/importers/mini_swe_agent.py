@@ -76,13 +76,10 @@ class Reader(events.FileReader):
         response, at = _response(message), _at(message)
         said = (*_reasoning(response), _content(message), *calls)
         role = "assistant" if is_answer else message.get("role")
-        found = {
-            "model": self._model,
-            **without(response),
-            **without(first_of(response, "choices")),
-        }
+        choice = without(first_of(response, "choices"))
+        about = {"model": self._model, **without(response), **choice}
         names, usage = ("provider", "model", "finish_reason"), response.get("usage")
-        origin = origin_of(NAME, found, usage, *names, response_id="id")
+        origin = origin_of(NAME, about, usage, *names, response_id="id")
         extras = without(object_of(message, "extra"), _HAS_PLACE)
         return events.Message(self._session, name, at, role, said, origin, extras)
 

@@ -11,7 +11,13 @@ from typing import Any, Final
 
 from tooltrail.importers import events
 from tooltrail.importers.blocks import kind_of
-from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
+from tooltrail.importers.members import (
+    milliseconds_of,
+    named_texts,
+    names_in,
+    version_of,
+    without,
+)
 from tooltrail.importers.values import NOTHING, Json, object_of, objects_of
 
 NAME: Final = "opencode"
@@ -75,7 +81,8 @@ class Reader(events.FileReader):
         name, at, role = str(info.get("id") or number), _time(info, "created"), info.get("role")
         said: list[Any] = []
         others: list[events.Event] = []
-        for position, part in enumerate(objects_of(message, "parts")):
+        parts = objects_of(message, "parts")
+        for position, part in enumerate(parts):
             kind = str(part.get("type"))
             if kind == "tool":
                 call = _call(f"{name}/{position}", part)
@@ -89,11 +96,11 @@ class Reader(events.FileReader):
                 if not is_text and kind not in _PROVIDER:
                     others.append(events.Skipped(f"part {kind}", is_known=False))
         named = named_texts(info, provider="providerID", model="modelID", finish_reason="finish")
-        extras = without({"usage": info.get("tokens"), "cost": info.get("cost")})
-        origin = {"wire_format": NAME, **named, **({"extras": extras} if extras else {})}
-        yield events.Message(
-            self._session, name, at, role, said, origin, without(info, _OF_MESSAGE)
-        )
+        spent = without({"usage": info.get("tokens"), "cost": info.get("cost")})
+        origin = {"wire_format": NAME, **named, **({"extras": spent} if spent else {})}
+        extras = without(info, _OF_MESSAGE)
+        name = version_of(name, [one["text"] for one in parts if isinstance(one.get("text"), str)])
+        yield events.Message(self._session, name, at, role, said, origin, extras)
         yield from others
 
     def _result(self, call: events.Call, part: Json, cwd: Any) -> Iterator[events.Result]:
@@ -117,9 +124,8 @@ class Reader(events.FileReader):
         extras["state"] = {**without(state, _OF_STATE), **({"metadata": others} if others else {})}
         note = (receipt or "").rpartition(_COMMAND_NOTE)[2]
         has_failed = status == "error" or (call.is_command and note != receipt)
-        begin, end = (
-            milliseconds_of(object_of(state, "time").get(one)) for one in ("start", "end")
-        )
+        times = object_of(state, "time")
+        begin, end = (milliseconds_of(times.get(one)) for one in ("start", "end"))
         took = None if begin is None or end is None else max(end - begin, 0)
         failure = (kind_of(note, _KINDS) or events.FAILED) if has_failed else None
         call_id, at = call.call_id, _time(state, "end")

@@ -64,8 +64,8 @@ class Reader(events.FileReader):
         super().__init__(path)
         self._sessions: dict[str, str] = {}  # by trace
         self._answers: set[tuple[str, str]] = set()
-        self._asked: defaultdict[str, dict[str, tuple[str, Any]]] = defaultdict(dict)
-        self._ran: set[tuple[str, str]] = set()  # calls whose spans came first
+        # By session and call: what a message asks for; None if the span of the call came first.
+        self._asked: defaultdict[str, dict[str, tuple[str, Any] | None]] = defaultdict(dict)
 
     def read(self, line: events.Line) -> Iterator[events.Event]:
         """The events of the spans in one export."""
@@ -99,7 +99,7 @@ class Reader(events.FileReader):
         same = (one for one, asked_for in asked.items() if asked_for == what)
         call_id = str(span["call_id"] or next(same, span["id"]))
         if asked.pop(call_id, None) is None:
-            self._ran.add((session, call_id))
+            asked[call_id] = None
         yield events.Call(call_id, tool, given, at=began, session=session)
         output, extras = events.output_of(span["result"]), span["extras"]
         failure, message = events.FAILED if span["has_failed"] else None, span["failure"]
@@ -127,9 +127,7 @@ class Reader(events.FileReader):
             calls = [one for one in asked if isinstance(one, events.Call)]
             for position, one in enumerate(calls):
                 call_id = str(one.call_id or f"{name}/{position}")
-                if (session, call_id) in self._ran:
-                    self._ran.remove((session, call_id))
-                else:
+                if self._asked[session].pop(call_id, ()) is not None:
                     self._asked[session][call_id] = (one.tool_name, parsed(one.arguments))
             yield event
         if is_chat and input_count == len(said):

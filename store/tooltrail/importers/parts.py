@@ -58,8 +58,6 @@ class Parts:
 
     def clean_text(self, field: str, text: str) -> str:
         """A text without its secrets."""
-        if self._rules is None:
-            return text
         return self.clean(field, encoded(text)).decode("utf-8", "surrogatepass")
 
     def stream(self, role: str, data: bytes, output: events.Output, folder: Path) -> StreamFact:
@@ -123,9 +121,8 @@ def failure_document(tool_name: str, kind: str, text: str, streams: Sequence[Str
         "recovery_hint": None,
         "retryable": False,
     }
-    partial = (
-        {"partial_output": [documents.stream_members(one) for one in streams]} if streams else {}
-    )
-    return documents.output_document(
-        tool_name, one_line(message, _SUMMARY_CHARS), error=error, **partial
-    )
+    summary = one_line(message, _SUMMARY_CHARS)
+    if not streams:
+        return documents.output_document(tool_name, summary, error=error)
+    partial = [documents.stream_members(one) for one in streams]
+    return documents.output_document(tool_name, summary, error=error, partial_output=partial)

@@ -138,16 +138,15 @@ class Recording:
                 self._add_result(event)
             case events.Session():
                 self._add_session(event)
-            case events.SessionEnd() if self._begin_fact():
-                reason = event.reason if isinstance(event.reason, str) else None
-                fact = facts.SessionClosed(self._session(event.session), self._at, reason)
-                self._append(fact, Parts(self._rules))
+            case events.SessionEnd():
+                if self._begin_fact():
+                    reason = event.reason if isinstance(event.reason, str) else None
+                    fact = facts.SessionClosed(self._session(event.session), self._at, reason)
+                    self._append(fact, Parts(self._rules))
             case events.Skipped():
                 session = self._session(self._current)
                 name = self._id("line", str(session), digest_of(line.data))
                 self.keep(line, session, name, self._at)
-            case _:
-                pass
 
     def _begin_fact(self, kind: str | None = None) -> bool:
         """Count a fact of the line, and return whether to make the fact: it is new."""

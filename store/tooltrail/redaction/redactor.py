@@ -39,8 +39,6 @@ class Redacted(NamedTuple):
 
 def redactions(field: str, found: Sequence[Finding]) -> tuple[RedactionFact, ...]:
     """What a fact says of the secrets that were replaced in one part of a record."""
-    if not found:
-        return ()
     first = {one.rule: one.offset for one in reversed(found)}
     return tuple(
         RedactionFact(field=field, rule=rule, count=count, offset=first[rule])

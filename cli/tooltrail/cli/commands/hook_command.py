@@ -70,7 +70,7 @@ def install(*, agent: str, of_project: bool, no_redact: bool, location: Location
 
     path = AGENT_SETTINGS[agent].settings(of_project=of_project)
     command = _command(agent, location, is_portable=of_project, is_redacting=not no_redact)
-    if Settings(path).install(AGENT_SETTINGS[agent], command):
+    if Settings(path).replace_ours(dict.fromkeys(AGENT_SETTINGS[agent].events, command)):
         say(f"installed the hook of {agent} in {path}")
         say(f"new sessions of {agent} are recorded")
     else:
@@ -90,7 +90,7 @@ def uninstall(*, agent: str, of_project: bool) -> None:
     from tooltrail.cli._hook_settings import AGENT_SETTINGS, Settings
 
     path = AGENT_SETTINGS[agent].settings(of_project=of_project)
-    if Settings(path).uninstall():
+    if Settings(path).replace_ours({}):
         say(f"removed the hook of {agent} from {path}")
     else:
         say(f"there is no hook of tooltrail in {path}; nothing was changed")
