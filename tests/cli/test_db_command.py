@@ -123,6 +123,20 @@ def test_backup_tells_a_program_the_same(cli: Cli, tmp_path: Path) -> None:
         }
 
 
+def test_check_finds_in_a_copy_the_damage_of_the_original(cli: Cli, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(cli.database)) as connection:
+        ((size,),) = connection.execute("PRAGMA page_size")
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tools'")
+    with Path(cli.database).open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+    copy = str(tmp_path / "copy.db")
+    cli.ok("db", "backup", copy)
+    assert cli.run("db", "check", "--db", copy).code == 1
+    said = " ".join(cli.ok("db", "backup", "--help").text.split())
+    assert "Run `db check --db TARGET` before you rely on the copy." in said
+
+
 def test_backup_overwrites_nothing(cli: Cli, tmp_path: Path) -> None:
     there = tmp_path / "mine"
     there.write_bytes(b"mine")

@@ -257,6 +257,20 @@ def test_a_spool_whose_journal_is_gone_is_a_warning(cli: Cli, tmp_path: Path) ->
     assert "is gone" not in cli.ok("status", "--spool", str(moved)).message
 
 
+def test_facts_that_wait_in_another_spool_are_a_warning(cli: Cli, tmp_path: Path) -> None:
+    other = str(tmp_path / "other spool")
+    assert cli.exec("--spool", other, "--", "echo", "one").code == 0
+    assert cli.ok("log", "--spool", other, "--json").records
+    assert warned(cli) == []
+    assert cli.exec("--spool", other, "--", "echo", "two").code == 0
+    assert cli.ok("status", "--json").records[0]["other_spools"] == [other]
+    assert warned(cli) == [
+        f"facts wait in the spool {other}; `tooltrail repair --spool '{other}'` ingests them"
+    ]
+    cli.ok("repair", "--spool", other)
+    assert warned(cli) == []
+
+
 def test_a_disk_that_is_full_is_a_warning(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 64 << 20) as disk:
         create_store(disk.folder / "trail.db").close()

@@ -2,22 +2,25 @@
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 
 from tooltrail.cli._indexing import index_line, index_record
 from tooltrail.cli._output import counted, size_of
 from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._times import shown
+from tooltrail.journal import read_journal_id
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.migrations import HEAD_REVISION
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.keep.condition import read_condition
+from tooltrail.store.ingest.behind import what_is_behind
+from tooltrail.store.keep.condition import JournalState, read_condition
 from tooltrail.store.roots import mark_path
 from tooltrail.store.store import Store
 
@@ -45,7 +48,7 @@ _COUNTS: Final = {
 def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
     """Read all members that `--json` prints. Counting the bodies reads all of them."""
     counts = asdict(store.reader.counts(with_bodies=with_bodies))
-    info, lag = store.info, store.lag
+    info, lag, condition = store.info, store.lag, read_condition(store)
     return {
         "database": str(store.database.target),
         "engine": _engine(store),
@@ -62,8 +65,24 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
         "index": index_record(store),
         "redaction_rules": len(used_rules().rules),
         "not_redacted_sessions": _not_redacted(store),
-        "condition": asdict(read_condition(store)),
+        "other_spools": _other_spools(store, condition.journals),
+        "condition": asdict(condition),
     }
+
+
+def _other_spools(store: Store, journals: Sequence[JournalState]) -> list[str]:
+    """Other spools of this machine with facts that are not ingested."""
+    found = set[str]()
+    for one in journals:
+        spool = Path(one.spool)
+        if one.host != socket.gethostname() or spool == store.spool:
+            continue
+        # A spool that cannot be read is reported when it is used.
+        with suppress(OSError, TooltrailError), store.database.read() as connection:
+            is_same = read_journal_id(spool / JOURNAL_FOLDER) in (one.id, one.branch_of)
+            if is_same and what_is_behind(connection, spool) is not None:
+                found.add(one.spool)
+    return sorted(found)
 
 
 def _not_redacted(store: Store) -> int:
@@ -115,6 +134,9 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
             f"the journal of the spool {spool} is gone, with the facts that waited; "
             "if the spool was moved, name its folder with --spool"
         )
+    for other in status["other_spools"]:
+        repair = f"`tooltrail repair --spool {quote(other)}`"
+        yield f"facts wait in the spool {other}; {repair} ingests them"
     if (reason := status["artifacts_unavailable"]) is not None:
         yield f"the artifact root is unavailable: {reason}"
     if found["pending_count"]:

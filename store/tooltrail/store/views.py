@@ -107,8 +107,7 @@ class InvocationView:
         """How the call ended, in the words that people use.
 
         `ok`, `exit 1`, `SIGSEGV`, `timeout`, `error: KIND`, `denied`, `interrupted`, `cancelled`,
-        `running`, or `unfinished` for an imported call without a result. `outcome_kind` is the
-        same without the details; see `OUTCOMES`.
+        `running` or `unfinished`. `outcome_kind` is the same without the details; see `OUTCOMES`.
         """
         match self.outcome_kind:
             case "error":
@@ -227,8 +226,15 @@ class InvocationDetail:
         gone = {one.name for one in self.erased}
         return tuple(name for name, text in texts.items() if text is None and name not in gone)
 
+    @property
+    def is_end_rejected(self) -> bool:
+        """Whether the invocation has ended, but its end could not be applied."""
+        return self.summary.outcome_kind == "unfinished" and self.source is None
+
     def absence_of(self, surface: str) -> str:
         """Why a surface is None, in one sentence: `output`, `canonical` or `receipt`."""
+        if self.is_end_rejected:
+            return "the end could not be applied: see `tooltrail status`"
         if self.summary.state == "started":
             return "the invocation has not ended"
         for one in self.erased:

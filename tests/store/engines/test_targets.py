@@ -149,6 +149,15 @@ def test_what_is_no_database_is_refused_without_a_secret(named: str | Path) -> N
     assert SECRET not in f"{caught.value} {caught.value!r} {caught.value.__cause__!r}"
 
 
+@pytest.mark.parametrize("tail", ["?mode=ro", "?x=1/trail.db", f"?password={SECRET}", "?"])
+def test_options_behind_an_sqlite_file_are_refused(tail: str) -> None:
+    with pytest.raises(InvalidRecordError, match="%3F") as refused:
+        parse_target(f"sqlite:////data/q{tail}")
+    assert SECRET not in str(refused.value)
+    target = parse_target("sqlite:////data/q%3Fx=1/trail.db")
+    assert target == SqliteTarget(path=Path("/data/q?x=1/trail.db"))
+
+
 def test_without_psycopg_it_is_said_what_to_install() -> None:
     said, _ = run_python(
         """

@@ -111,6 +111,19 @@ def test_artifacts_that_wait_for_the_sink_are_listed(store: Store) -> None:
 
 
 @pytest.mark.both_engines
+@pytest.mark.both_engines
+def test_a_spool_that_moved_is_named_where_it_is(
+    store: Store, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingested(store, b"first\n")
+    moved = store.spool.rename(tmp_path / "moved")
+    monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+    with open_store(database, spool=moved) as other:
+        ingested(other, b"second\n")
+        (journal,) = read_condition(other).journals
+    assert (journal.host, journal.spool) == ("elsewhere", str(moved))
+
+
 def test_bytes_that_were_not_kept_are_counted(store: Store) -> None:
     ingested(store, b"kept\n")
     with store.database.write() as connection:

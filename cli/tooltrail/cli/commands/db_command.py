@@ -106,6 +106,9 @@ def backup(location: Location, as_json: bool, target: str) -> int:
     spool. Copy the artifacts after the database, so that every artifact that the copy refers to
     exists. The database can have any schema revision.
 
+    Pages are copied as they are, damaged ones too. Run `db check --db TARGET` before you rely on
+    the copy.
+
     For a store on a PostgreSQL server, use pg_dump.
     """
     from dataclasses import asdict

@@ -95,7 +95,9 @@ def parse_target(database: str | Path) -> Target:
     scheme, _, rest = database.partition("://")
     backend = scheme.partition("+")[0].lower()
     if backend == "sqlite":
-        path = unquote(rest.partition("?")[0])[1:]
+        path = unquote(rest)[1:]
+        if "?" in rest:
+            raise InvalidRecordError("sqlite:///PATH takes no options; write %3F for a ? in PATH")
         if not rest.startswith("/") or path in ("", ":memory:"):
             raise InvalidRecordError("a store needs a file: sqlite:///PATH")
         return _file_target(path)

@@ -81,11 +81,12 @@ def move_place(
     Returns the new place. Raises `CursorMovedError` if the row is no longer at `place`.
     """
     name, at, old = connection.uuid(place.journal), connection.moment(now()), place.cursor
+    host, folder = connection.text(socket.gethostname()), connection.text(str(spool))
     if not place.key:
         row: Row = {
             "id": name,
-            "host": connection.text(socket.gethostname()),
-            "spool": connection.text(str(spool)),
+            "host": host,
+            "spool": folder,
             "branch_of": connection.uuid(place.branch_of),
             "entry_count": 0,
             "next_index": old.index,
@@ -102,11 +103,11 @@ def move_place(
     count = place.entry_count + sum(isinstance(one, Frame) for one in items)
     moved = connection.execute(
         "UPDATE journals SET entry_count = ?, next_index = ?, head = ?, segment = ?,"
-        " segment_offset = ?, frame_offset = ?, ingested_at = ?"
+        " segment_offset = ?, frame_offset = ?, ingested_at = ?, host = ?, spool = ?"
         " WHERE id = ? AND segment = ? AND segment_offset = ?",
         (
             *(count, cursor.index, cursor.hash, cursor.segment, cursor.offset, frame_offset, at),
-            *(name, old.segment, old.offset),
+            *(host, folder, name, old.segment, old.offset),
         ),
     )
     if not moved:

@@ -42,7 +42,7 @@ class JournalState:
     """One journal that was ingested.
 
     Attributes:
-        host: host name of the machine that has it.
+        host: host name of the machine that had it at the last commit.
         spool: the spool on that machine.
         branch_of: id of the journal from which it branched off when the folder was restored.
         entry_count: number of its facts in the ledger.
