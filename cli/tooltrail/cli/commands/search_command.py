@@ -74,9 +74,9 @@ def command(
     file". A hit has every TEXT. Case is ignored, foo also finds foo_bar and /usr/foo, and foo*
     finds foobar. Write -- before a TEXT that begins with a dash.
 
-    Words are found in arguments, receipts, summaries, errors, results, streams, and messages with
-    their thinking. Streams of up to 64 KiB are searched completely; of longer ones, the first and
-    last 32 KiB. --regex and --literal read all of every stream and need no index.
+    Words are found in arguments with their keys, receipts, summaries, errors, results, streams, and
+    messages with their thinking. Streams of up to 64 KiB are searched completely; of longer ones,
+    the first and last 32 KiB. --regex and --literal read all of every stream and need no index.
 
     --path finds calls whose arguments or changed files name PATH or a file below PATH, and calls
     that ran there. A name may be relative to any folder: a.py and src/a.py may be /repo/src/a.py,
