@@ -270,6 +270,19 @@ def test_the_keys_of_the_envelope_are_not_searched_and_those_of_a_tool_are(cli: 
             ], key
 
 
+def test_running_calls_are_said_to_be_unsearched(recorded: Cli) -> None:
+    said = "the output of 1 running call was not searched; `tooltrail grep TEXT @running`"
+    with recorded.open() as store, store.open_session() as session:
+        session.start(ToolCall.of("Bash", {"command": "make"}))
+        for arguments in (["--literal", "nowhere"], ["--regex", "^nowhere"], ["nowhere"], ["make"]):
+            ended = recorded.run("search", *arguments)
+            assert (ended.code, said in ended.message) == (4, True), arguments
+            ended = recorded.run("search", *arguments, "--tool", "Read")
+            assert (ended.code, "running" in ended.message) == (3, False)
+        assert recorded.run("search", "nowhere", "--failed").code == 3
+        assert recorded.run("search", "--path", "nowhere").code == 3
+
+
 def test_an_empty_pattern_is_wrong_usage(recorded: Cli) -> None:
     for flag in ("--literal", "--regex"):
         assert recorded.run("search", flag, "").code == 2

@@ -85,8 +85,8 @@ def command(
     Filters such as --tool and --failed leave messages out.
 
     A hit says where the text stands, and the command that opens it. Exits with 3 if nothing is
-    found. Exits with 4 if a text that may be a hit could not be read. With TEXT and --path, that is
-    a lost text that had the words, or whose words are not known.
+    found. Exits with 4 if a text that may be a hit could not be read, such as the output of a
+    running call. For TEXT and for --path, the index says whether a lost text may be a hit.
     """
     from tooltrail.cli._searching import make_query, print_hits
 
