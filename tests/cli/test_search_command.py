@@ -239,6 +239,17 @@ def test_words_in_colours_and_behind_escapes_are_found(cli: Cli) -> None:
         assert [one["kind"] for one in cli.ok("search", word, "--json").records] == ["call"], word
 
 
+def test_a_name_with_an_escape_sequence_is_found_with_and_without_the_index(cli: Cli) -> None:
+    name = "pre\x1b[31mpost.txt"
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, name.encode(), call=ToolCall.of("Bash", {"command": f"cat {name}"}))
+        store.ingest()
+    for _ in range(2):
+        for arguments in (["--path", name], [name], ["--literal", name]):
+            assert len(cli.ok("search", *arguments, "--json").records) == 1, arguments
+        cli.ok("db", "index", "--rebuild")
+
+
 def test_members_of_arguments_that_look_like_a_stream_are_found(cli: Cli) -> None:
     given: dict[str, Any] = {
         "a": {"role": "x", "digest": "y", "produced_size": 1, "secret": "needleone"}
