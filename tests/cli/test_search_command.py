@@ -53,6 +53,8 @@ def test_a_hit_says_where_it_is_and_the_command_that_opens_it(recorded: Cli) -> 
     assert record["places"][0] == "stdout"
     fields = recorded.ok("search", "E0433", "--csv", "--fields", "place,text").lines
     assert fields == ["place,text", "stdout,error[E0433]: no needle here"]
+    around = recorded.ok("search", "E0433", "-C", "1", "--csv", "--fields", "before").lines
+    assert around == ["before", '"[""first""]"']
 
 
 def test_each_command_of_a_hit_works(recorded: Cli) -> None:
