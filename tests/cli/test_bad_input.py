@@ -1,19 +1,24 @@
 """Bad input: one sentence, the documented exit code, no traceback, and nothing is lost."""
 
+import fcntl
 import os
 import random
+import resource
 import shutil
+import signal
 import stat
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
 from tests.support.altering import alter
-from tests.support.cli import Cli, Ended
+from tests.support.cli import HANG_S, Cli, Ended
 from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.recording import run_command
+from tests.support.waiting import until
 
 from tooltrail.artifacts import FrameIndex, encode
 from tooltrail.migrations import HEAD_REVISION
@@ -349,6 +354,32 @@ def test_a_closed_pipe_ends_a_reading_command_quietly(recorded: Cli, command: st
     with process:
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+def test_without_a_buffer_a_short_write_is_continued_or_said(recorded: Cli) -> None:
+    recorded.environment["PYTHONUNBUFFERED"] = "1"
+    with recorded.start("cat", "@last") as process:
+        until(lambda: is_pipe_full(process))
+        process.send_signal(signal.SIGSTOP)
+        process.send_signal(signal.SIGCONT)
+        printed, said = process.communicate(timeout=HANG_S)
+    assert (process.returncode, len(printed), said) == (0, len(BIG), b"")
+    with (recorded.folder / "printed").open("wb") as file:
+        ended = recorded.program("cat", "@last", stdout=file, preexec_fn=limit_files)
+    assert ended.code == 5
+    assert ended.sentence.endswith("output cannot be written: File too large")
+
+
+def is_pipe_full(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a program waits until somebody reads its output."""
+    assert process.stdout
+    waiting = fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4))
+    size = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
+    return int.from_bytes(waiting, sys.byteorder) == size
+
+
+def limit_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, resource.RLIM_INFINITY))
 
 
 @pytest.mark.parametrize("command", ["log", "show --surface receipt", "artifact cat {path}"])

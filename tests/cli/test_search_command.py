@@ -15,7 +15,7 @@ from tests.importers.sources import CORPUS
 from tests.support.cli import Cli, on_a_terminal
 from tests.support.recording import run_command, run_tool, say
 
-from tooltrail.records import ToolCall
+from tooltrail.records import CompleteOutput, ErrorKind, ToolCall, ToolError
 from tooltrail.store import InvocationDetail, Reader
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.search.queries import WordQuery
@@ -53,6 +53,8 @@ def test_a_hit_says_where_it_is_and_the_command_that_opens_it(recorded: Cli) -> 
     assert record["places"][0] == "stdout"
     fields = recorded.ok("search", "E0433", "--csv", "--fields", "place,text").lines
     assert fields == ["place,text", "stdout,error[E0433]: no needle here"]
+    around = recorded.ok("search", "E0433", "-C", "1", "--csv", "--fields", "before").lines
+    assert around == ["before", '"[""first""]"']
 
 
 def test_each_command_of_a_hit_works(recorded: Cli) -> None:
@@ -143,7 +145,7 @@ def test_every_word_of_imported_sessions_is_found_where_it_stands(cli: Cli) -> N
         texts = dict(_texts(store.reader))
         where: defaultdict[str, set[UUID]] = defaultdict(set)
         for owner, some in texts.items():
-            for word in {word for text in some for word in re.findall(r"[^\W_]+", _plain(text))}:
+            for word in {word for text in some for word in _words(_plain(text))}:
                 where[word].add(owner)
         words = sorted(where)
         rare = [word for word in words if len(where[word]) == 1]
@@ -151,6 +153,11 @@ def test_every_word_of_imported_sessions_is_found_where_it_stands(cli: Cli) -> N
             search = Search(store.reader, lambda: store.archive, WordQuery(phrases_of([word])))
             assert {hit.id for hit in search.hits(256)} == where[word], word
             assert not search.unread
+
+
+def _words(text: str) -> list[str]:
+    r"""The words of a text; `\tword`, with an escape for white space, is `tword` and `word`."""
+    return re.findall(r"[^\W_]+", text) + re.findall(r"(?<=\\[ntr])[^\W_]+", text)
 
 
 def _plain(text: str) -> str:
@@ -169,11 +176,11 @@ def _texts(reader: Reader) -> Iterator[tuple[UUID, list[str]]]:
 
 
 def _texts_of(reader: Reader, call: InvocationDetail) -> list[str]:
-    texts = [*_leaves(call.arguments.decode()), *_leaves(call.complete_json or "{}")]
+    texts = [*_leaves(call.arguments.decode()), *_values(call.complete_json or "{}")]
     if call.receipt is not None:
         texts.append(call.receipt.text)
     told = json.loads(call.canonical_json or "{}")
-    texts += [told.get("summary_text", ""), *_leaves(json.dumps(told.get("error") or {}))]
+    texts += [told.get("summary_text", ""), *_values(json.dumps(told.get("error") or {}))]
     for stream in call.streams:
         if stream.role != "order":
             with reader.open_stream(stream) as source:
@@ -196,18 +203,23 @@ def _thought(block: Any) -> Iterator[str]:
         yield block if isinstance(block, str) else json.dumps(block)
 
 
-def _leaves(document: str) -> list[str]:
+def _values(envelope: str) -> list[str]:
+    """All texts and numbers in an envelope, and the names in the details of an error."""
+    return _leaves(envelope, names=False)
+
+
+def _leaves(document: str, *, names: bool = True) -> list[str]:
     """All texts, names and numbers in a JSON document; the document if it is no JSON object."""
     found: list[str] = []
 
-    def walk(value: Any) -> None:
+    def walk(value: Any, *, names: bool = names) -> None:
         if isinstance(value, dict) and not {"digest", "produced_size"} <= value.keys():
             for name, member in cast("dict[str, Any]", value).items():
-                found.append(name)
-                walk(member)
+                found.extend([name] * names)
+                walk(member, names=names or name == "details")
         elif isinstance(value, list):
             for member in cast("Sequence[Any]", value):
-                walk(member)
+                walk(member, names=names)
         elif value is not None and not isinstance(value, dict):
             found.append(value if isinstance(value, str) else json.dumps(value))
 
@@ -229,6 +241,17 @@ def test_words_in_colours_and_behind_escapes_are_found(cli: Cli) -> None:
         assert [one["kind"] for one in cli.ok("search", word, "--json").records] == ["call"], word
 
 
+def test_a_name_with_an_escape_sequence_is_found_with_and_without_the_index(cli: Cli) -> None:
+    name = "pre\x1b[31mpost.txt"
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, name.encode(), call=ToolCall.of("Bash", {"command": f"cat {name}"}))
+        store.ingest()
+    for _ in range(2):
+        for arguments in (["--path", name], [name], ["--literal", name]):
+            assert len(cli.ok("search", *arguments, "--json").records) == 1, arguments
+        cli.ok("db", "index", "--rebuild")
+
+
 def test_members_of_arguments_that_look_like_a_stream_are_found(cli: Cli) -> None:
     given: dict[str, Any] = {
         "a": {"role": "x", "digest": "y", "produced_size": 1, "secret": "needleone"}
@@ -238,6 +261,39 @@ def test_members_of_arguments_that_look_like_a_stream_are_found(cli: Cli) -> Non
         store.ingest()
     assert len(cli.ok("search", "needleone", "--json").records) == 1
     assert len(cli.ok("search", "--literal", "needleone", "--json").records) == 1
+
+
+def test_the_keys_of_the_envelope_are_not_searched_and_those_of_a_tool_are(cli: Cli) -> None:
+    error = ToolError(
+        kind=ErrorKind.PATCH_FAILED, message="no", details={"ownkey": {"innerkey": 1}}
+    )
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, b"fine\n", exit_status=0)
+        call = session.start(ToolCall.of("Read", {"argkey": 1}))
+        call.finish(CompleteOutput.failure("Read", error))
+        store.ingest()
+    assert cli.run("search", "error", "--ok").code == 3  # a value of the failed call
+    for key in ("summary_text", "exit_status", "recovery_hint", "produced_size"):
+        for arguments in ([key], ["--literal", key], ["--regex", f"^{key}$", "-i"]):
+            assert cli.run("search", *arguments).code == 3, arguments
+    for key in ("argkey", "ownkey", "innerkey"):
+        for arguments in ([key], ["--literal", key]):
+            assert [one["name"] for one in cli.ok("search", *arguments, "--json").records] == [
+                "Read"
+            ], key
+
+
+def test_running_calls_are_said_to_be_unsearched(recorded: Cli) -> None:
+    said = "the output of 1 running call was not searched; `tooltrail grep TEXT @running`"
+    with recorded.open() as store, store.open_session() as session:
+        session.start(ToolCall.of("Bash", {"command": "make"}))
+        for arguments in (["--literal", "nowhere"], ["--regex", "^nowhere"], ["nowhere"], ["make"]):
+            ended = recorded.run("search", *arguments)
+            assert (ended.code, said in ended.message) == (4, True), arguments
+            ended = recorded.run("search", *arguments, "--tool", "Read")
+            assert (ended.code, "running" in ended.message) == (3, False)
+        assert recorded.run("search", "nowhere", "--failed").code == 3
+        assert recorded.run("search", "--path", "nowhere").code == 3
 
 
 def test_an_empty_pattern_is_wrong_usage(recorded: Cli) -> None:

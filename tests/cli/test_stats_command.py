@@ -97,6 +97,16 @@ def test_surfaces_are_counted_if_they_are_asked_for(recorded: Cli) -> None:
     assert header.split()[-4:] == ["SHOWN", "CUT", "STORED", "DUPLICATES"]
 
 
+def test_bytes_are_counted_as_cut_like_in_a_log(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, b"\0\xff" * 10)  # the model is shown that the output is binary
+        run_command(session, b"x" * 100_000)
+    calls = cli.ok("log", "--sort", "cut", "--json").records
+    (bash,) = cli.ok("stats", "--surfaces", "--json").records
+    assert len(calls) == 2
+    assert bash["cut_bytes"] == sum(one["cut_size"] for one in calls)
+
+
 def test_groups_are_sorted_cut_and_filtered(recorded: Cli) -> None:
     for arguments, days in (
         ("--by day", ["04", "02", "01"]),

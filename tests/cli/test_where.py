@@ -158,6 +158,17 @@ def test_the_log_shows_what_fits(recorded: Cli) -> None:
             assert [row["seq"] for row in more] == seqs[1:]
 
 
+def test_a_session_has_the_same_names_as_in_its_option(recorded: Cli) -> None:
+    (session,) = recorded.ok("session", "ls", "--json").records
+    for name in ("nightly", "@last", session["id"], session["id"][-8:]):
+        rows = recorded.ok("log", "--json", "--where", f"session = {name}").records
+        assert [row["seq"] for row in rows] == [5, 4, 3, 2, 1]
+        assert recorded.ok("log", "--json", "--where", f"session != {name}").records == []
+    by_option = recorded.run("log", "--session", "nosuch")
+    assert recorded.run("log", "--where", "session = nosuch") == by_option
+    assert by_option.code == 3
+
+
 def test_a_mistake_is_a_usage_error(recorded: Cli) -> None:
     ended = recorded.run("log", "--where", "tool = \x1b[31m")
     assert ended.code == 2

@@ -381,7 +381,7 @@ def _cell_value(value: object) -> object:
     """A cell of CSV. A text that a spreadsheet would run as a formula gets a leading apostrophe."""
     if isinstance(value, str) and value.startswith(_FORMULA):
         return f"'{value}"
-    if isinstance(value, dict | list):
+    if isinstance(value, dict | list | tuple):
         return json.dumps(value, ensure_ascii=False, default=_plain)
     return value if value is None or isinstance(value, str | int | float) else _plain(value)
 

@@ -23,6 +23,7 @@ class PagedOutput(io.TextIOWrapper):
         super().__init__(pager.stdin, "utf-8", "backslashreplace")
         self.code_if_left = code_if_left
         self._pager = pager
+        self._terminal = sys.stdout
         # Ctrl-C is for the pager while it runs.
         self._interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -32,8 +33,8 @@ class PagedOutput(io.TextIOWrapper):
 
     def finish(self) -> None:
         """Wait until the user has left the pager, and write to the terminal from now on."""
-        if sys.stdout is self and sys.__stdout__ is not None:
-            sys.stdout = sys.__stdout__
+        if sys.stdout is self:
+            sys.stdout = self._terminal
             with suppress(BrokenPipeError):
                 self.close()
             self._pager.wait()

@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from itertools import islice
 
 import click
@@ -14,6 +15,7 @@ from tooltrail.cli._long_commands import interruptible, progress_bar
 from tooltrail.cli._output import (
     Listing,
     attributes,
+    counted,
     named_store,
     printable,
     say,
@@ -25,7 +27,7 @@ from tooltrail.cli._tables import RED, colour_of_outcome, coloured
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.records.ids import short_id
-from tooltrail.store.filters import InvocationFilter
+from tooltrail.store.filters import OUTCOMES, InvocationFilter
 from tooltrail.store.search.filling import fill_index
 from tooltrail.store.search.index import has_index
 from tooltrail.store.search.queries import MOST_CHARS, LineQuery, PathQuery, Place, Query, WordQuery
@@ -216,13 +218,27 @@ def _report(store: Store, search: Search) -> int:
     if longer and isinstance(search.query, WordQuery):
         whole = WHOLE_BYTES // 1024
         say(f"only the ends of streams above {whole} KiB were searched; --literal searches all")
+    running = _running(store, search)
+    if running:
+        say(
+            f"the output of {counted(running, 'running call')} was not searched;"
+            " `tooltrail grep TEXT @running` searches the newest"
+        )
     for reason in search.unread[:_MOST_REASONS]:
         say(f"tooltrail: not searched: {reason}")
     if len(search.unread) > _MOST_REASONS:
         say(f"tooltrail: {len(search.unread):,} texts not searched in total")
-    if search.unread:
+    if search.unread or running:
         return ExitCode.INCOMPLETE
     if not search.hit_count:
         say("nothing found")
         return ExitCode.NOT_FOUND
     return ExitCode.OK
+
+
+def _running(store: Store, search: Search) -> int:
+    """The number of calls whose output a search should read, and which have not ended."""
+    outcomes = search.where.outcomes or OUTCOMES
+    if isinstance(search.query, PathQuery) or "running" not in outcomes:
+        return 0
+    return store.reader.count_invocations(replace(search.where, outcomes=("running",)))

@@ -1,8 +1,10 @@
 """Handles standard descriptors that the caller closed, or that cannot be written."""
 
+import io
 import os
 import sys
 from contextlib import suppress
+from typing import TextIO
 
 _COUNT = 3
 
@@ -19,10 +21,18 @@ def open_missing() -> None:
         except OSError:
             # `open` returns the lowest free number. All lower numbers are in use.
             os.open(os.devnull, os.O_RDONLY)
-    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  Python found it closed
-        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  open for the whole run
-    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]  the same
-        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+    sys.stdout, sys.stderr = _with_buffer(sys.stdout, 1), _with_buffer(sys.stderr, 2)
+
+
+def _with_buffer(stream: TextIO | None, fd: int) -> TextIO:
+    """The stream, or a new one where Python found it closed, or gave it no buffer.
+
+    Without a buffer, as with `PYTHONUNBUFFERED`, Python drops the rest of a short write.
+    """
+    if stream is not None and not isinstance(stream.buffer, io.RawIOBase):
+        return stream
+    encoding = getattr(stream, "encoding", None)
+    return open(fd, "w", encoding=encoding, errors="backslashreplace", closefd=False)
 
 
 def drop_unwritten() -> None:

@@ -74,9 +74,9 @@ def command(
     file". A hit has every TEXT. Case is ignored, foo also finds foo_bar and /usr/foo, and foo*
     finds foobar. Write -- before a TEXT that begins with a dash.
 
-    Words are found in arguments, receipts, summaries, errors, results, streams, and messages with
-    their thinking. Streams of up to 64 KiB are searched completely; of longer ones, the first and
-    last 32 KiB. --regex and --literal read all of every stream and need no index.
+    Words are found in arguments with their keys, receipts, summaries, errors, results, streams, and
+    messages with their thinking. Streams of up to 64 KiB are searched completely; of longer ones,
+    the first and last 32 KiB. --regex and --literal read all of every stream and need no index.
 
     --path finds calls whose arguments or changed files name PATH or a file below PATH, and calls
     that ran there. A name may be relative to any folder: a.py and src/a.py may be /repo/src/a.py,
@@ -85,8 +85,8 @@ def command(
     Filters such as --tool and --failed leave messages out.
 
     A hit says where the text stands, and the command that opens it. Exits with 3 if nothing is
-    found. Exits with 4 if a text that may be a hit could not be read. With TEXT and --path, that is
-    a lost text that had the words, or whose words are not known.
+    found. Exits with 4 if a text that may be a hit could not be read, such as the output of a
+    running call. For TEXT and for --path, the index says whether a lost text may be a hit.
     """
     from tooltrail.cli._searching import make_query, print_hits
 

@@ -6,6 +6,7 @@ may share one. So values are compared here for each environment; SQL compares di
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, cast
 
@@ -24,6 +25,7 @@ from tooltrail.store.expressions import (
 )
 from tooltrail.store.read.bodies import load_bodies
 from tooltrail.store.read.columns import Columns
+from tooltrail.store.read.names import session_id
 from tooltrail.store.read.rows import Sql, fetch
 
 _ENVIRONMENT: Final = Columns("sessions: environment")
@@ -71,6 +73,8 @@ def resolved(connection: Connection, expressions: Sequence[Expression]) -> Expre
                     comparison,
                     environments_where(connection, lambda has: _is_true(comparison, has.get(name))),
                 )
+            case Comparison("session", _, str(name)):
+                return replace(one, value=session_id(connection, name))
             case _:
                 return one
 

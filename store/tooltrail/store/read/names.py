@@ -59,8 +59,16 @@ def find_invocation(connection: Connection, name: str) -> int:
 
 def invocation_id(connection: Connection, name: str) -> UUID:
     """The id of the invocation with a name; raises like `find_invocation`."""
-    key = find_invocation(connection, name)
-    row = fetch(connection, Sql("SELECT key, id FROM invocations WHERE key = ?", (key,)))[0]
+    return _id_of(connection, "invocations", find_invocation(connection, name))
+
+
+def session_id(connection: Connection, name: str) -> UUID:
+    """The id of the session with a name; raises like `find_session`."""
+    return _id_of(connection, "sessions", find_session(connection, name))
+
+
+def _id_of(connection: Connection, table: str, key: int) -> UUID:
+    row = fetch(connection, Sql(f"SELECT key, id FROM {table} WHERE key = ?", (key,)))[0]
     found: UUID = _NAMED.read(row)[0]["id"]
     return found
 

@@ -90,7 +90,11 @@ class Reader:
         """The condition that one of some expressions is true, for a filter of this store.
 
         A filter cannot compare members of `ENVIRONMENT` itself: the environments of the store for
-        which such a comparison is true replace the comparison.
+        which such a comparison is true replace the comparison. The id of a session replaces its
+        name, see `session`.
+
+        Raises:
+            NotFoundError, AmbiguousNameError: no session or several have a name.
         """
         from tooltrail.store.read.environments import resolved
 

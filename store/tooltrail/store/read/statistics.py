@@ -96,8 +96,7 @@ class CallStatistics:
             if no call has an output.
         shown_bytes: what the model was shown; None if no call has a receipt. This and the next
             members are None unless they were asked for.
-        cut_bytes: by how much outputs are longer than what was shown of them, for calls with a
-            receipt.
+        cut_bytes: the `cut_size` of the calls with a receipt.
         stored_bytes: the texts of the calls, and their distinct contents as compressed. Content
             that several groups share counts in each of them.
         duplicate_count: calls with the tool and the arguments, byte for byte, of another call that
@@ -145,11 +144,11 @@ class _Sums:
             numbers["damaged_count"] += 1
         if not texts:
             return
-        *sizes, arguments, tool = texts
+        *sizes, cut, arguments, tool = texts
         numbers["stored_bytes"] += sum(filter(None, sizes))
         if sizes[0] is not None:
             numbers["shown_bytes"] += sizes[0]
-            numbers["cut_bytes"] += max(produced - sizes[0], 0) if type(produced) is int else 0
+            numbers["cut_bytes"] += cut if type(cut) is int else 0
         if arguments is not None:  # not erased
             text = f"{tool!r} {arguments!r}".encode("utf-8", "surrogatepass")
             call = blake2b(text, digest_size=16).digest()
@@ -213,7 +212,8 @@ def _batches(
     if with_surfaces:
         size = "length(CAST({} AS BLOB))" if connection.is_sqlite else "octet_length({})"
         texts = [f"surfaces.{name}" for name in _TEXTS]
-        columns += [*map(size.format, texts), "surfaces.arguments", "invocations.tool_name"]
+        columns += [*map(size.format, texts), "surfaces.cut_size"]
+        columns += ["surfaces.arguments", "invocations.tool_name"]
         source += " LEFT JOIN surfaces ON surfaces.invocation_key = invocations.key"
     columns += [_SOURCES.get(name, quarter) for name in by]
     # Without an index of the filter: each batch is a range of keys.

@@ -93,7 +93,7 @@ def bytes_of(text: str) -> bytes:
 def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
     """The texts in a JSON document with their places; all of it if it is not JSON.
 
-    The names of members are a text, too.
+    The keys of a tool's own JSON are a text, too.
     """
     value = _loaded(document)
     return iter([(name, document)]) if value is None else _leaves(name, value)
@@ -119,7 +119,8 @@ def _leaves(name: str, value: Any, *, without: Container[str] = ()) -> Iterator[
             members = cast("dict[str, Any]", value)
             if name == "output" and members.keys() >= _OF_STREAM:
                 continue  # stands for a stream, which is a text of its own
-            names |= dict.fromkeys(members)
+            if name not in ("output", "error") or ".details" in place:  # else keys of Tooltrail
+                names |= dict.fromkeys(members)
             spoken = [(key, one) for key, one in members.items() if key not in without]
             waiting += [(f"{place}.{key}", one) for key, one in reversed(spoken)]
         elif isinstance(value, list):
