@@ -172,7 +172,7 @@ def _opened(folder: Path, number: int) -> Generator[int]:
     """
     path = segment_path(folder, number)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = segments.open_regular(path, os.O_RDONLY)
         try:
             yield descriptor
         finally:
@@ -180,7 +180,8 @@ def _opened(folder: Path, number: int) -> Generator[int]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise UnavailableError(f"segment {path} cannot be read or synced: {error}") from error
+        problem = f"segment {path} cannot be read or synced: {error.strerror}"
+        raise UnavailableError(problem) from error
 
 
 def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cursor]:
