@@ -139,6 +139,21 @@ def test_a_newest_segment_that_was_ingested_may_be_missing(parts: StoreParts) ->
     assert parts.rows(schema.journals, "entry_count", "next_index") == [(2, 2)]
 
 
+@pytest.mark.parametrize("content", [b"{}", b"hello\n" * 1000])
+def test_facts_that_were_lost_with_a_replaced_segment_are_lost_and_not_removed(
+    parts: StoreParts, content: bytes
+) -> None:
+    session = next_id()
+    parts.ingest(message(session))
+    parts.append(message(session), message(session))
+    (journal(parts) / "00000001.seg").write_bytes(content)
+    parts.log = JournalLog(journal(parts))
+    parts.ingest(message(session))
+    assert parts.damage() == []
+    assert any("entries 1 to 2" in one.message for one in parts.verify())
+    assert parts.rows(schema.journals, "branch_of", "next_index") == [(None, 4)]
+
+
 def test_a_cut_before_the_cursor_is_reported_at_once(parts: StoreParts) -> None:
     session = next_id()
     parts.ingest(message(session), message(session))

@@ -135,7 +135,10 @@ def _is_in(folder: Path, place: Place) -> bool:
         return True
     before = Cursor(place.cursor.segment, place.frame_offset, place.cursor.index - 1, None)
     frame = next(read_journal(folder, before), None)
-    return isinstance(frame, Frame) and frame.cursor == place.cursor
+    if isinstance(frame, Frame) and frame.cursor == place.cursor:
+        return True
+    head = next(read_journal(folder, Cursor(place.cursor.segment)), None)
+    return isinstance(head, Gap) and head.offset == 0  # the head of the segment is altered
 
 
 def _refuse_altered(connection: Connection, place: Place, **expected: object) -> None:
