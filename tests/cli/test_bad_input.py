@@ -103,6 +103,35 @@ def test_a_store_of_another_revision_is_refused_and_left_as_it_is(recorded: Cli)
     assert ended.message == f"this program needs revision {HEAD_REVISION}\n"
 
 
+def test_the_database_of_another_application_is_refused_and_left_as_it_is(nowhere: Cli) -> None:
+    nowhere.folder.mkdir()
+    with sqlite3.connect(nowhere.database) as other:
+        other.execute("CREATE TABLE bookmarks (id)")
+    other.close()
+    before = Path(nowhere.database).read_bytes()
+    sentence = f"no store in {nowhere.database}: another application uses the file"
+    ended = nowhere.exec("--", "echo", "ran")
+    assert (ended.code, ended.stdout, ended.sentence) == (2, b"", sentence)
+    for command in ("init", "session open"):
+        assert refused(nowhere, command, 2) == sentence
+    assert refused(nowhere, "status", 5) == sentence
+    assert [one.name for one in nowhere.folder.iterdir()] == ["trail.db"]
+    # Facts may wait for a store that was replaced. The refusal is the same.
+    (nowhere.folder / "trail.db-spool" / "journal").mkdir(parents=True)
+    assert refused(nowhere, "log", 2) == sentence
+    assert Path(nowhere.database).read_bytes() == before
+    assert not (nowhere.folder / "trail.db-artifacts").exists()
+
+
+def test_an_init_that_was_killed_keeps_nothing_from_recording(nowhere: Cli) -> None:
+    nowhere.folder.mkdir()
+    with sqlite3.connect(nowhere.database) as empty:
+        empty.execute("PRAGMA journal_mode = WAL")
+    empty.close()
+    assert nowhere.exec("--", "echo", "ran").code == 0
+    assert nowhere.ok("show", "--surface", "complete").stdout == b"ran\n"
+
+
 def test_a_database_that_cannot_be_is_wrong_usage(nowhere: Cli) -> None:
     for url in ("mysql://u:pw@h/x", "sqlite://", "postgresql://u:pw@h:port/x", "a\0b"):
         ended = nowhere.run("log", "--db", url)
@@ -119,6 +148,34 @@ def test_an_odd_file_gives_one_sentence_at_once(cli: Cli, odd: str) -> None:
     assert sentence in cli.run("log", "--db", path).sentence
     cli.environment["TOOLTRAIL_REDACTION"] = path
     assert cli.exec("--", "true").sentence.endswith(sentence)
+
+
+# Damaged journals
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        ("altered", "the next recorded fact begins a new segment"),
+        ("link", "00000001.seg is not a regular file"),
+        ("pipe", "00000001.seg is not a regular file"),
+    ],
+)
+def test_a_journal_that_cannot_be_read_makes_the_status_incomplete(
+    recorded: Cli, odd: str, reason: str
+) -> None:
+    assert recorded.exec("--", "echo", "ran").code == 0
+    segment = recorded.folder / "trail.db-spool" / "journal" / "00000001.seg"
+    segment.rename(recorded.folder / "moved")
+    if odd == "altered":
+        segment.write_text("{}")
+    elif odd == "link":
+        segment.symlink_to(recorded.folder / "moved")
+    else:
+        os.mkfifo(segment)
+    ended = recorded.run("status")
+    assert ended.code == 4
+    assert reason in ended.message
 
 
 # Damaged databases

@@ -18,6 +18,7 @@ from tooltrail.cli._exec_options import (
     read_request,
 )
 from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._location import refuse_other_file
 from tooltrail.cli._output import say
 from tooltrail.cli._process import (
     ChildExit,
@@ -32,7 +33,7 @@ from tooltrail.cli._standard import drop_unwritten, open_missing
 from tooltrail.journal.frames import Cursor
 from tooltrail.records.errors import InvalidRecordError, TooltrailError, UnavailableError
 from tooltrail.redaction.rules import RuleSet
-from tooltrail.store.engines.targets import SQLITE_HEADER, SqliteTarget, is_there, parse_target
+from tooltrail.store.engines.targets import is_there, parse_target
 from tooltrail.store.roots import default_spool
 
 _MOST_WAITING = 64
@@ -84,8 +85,8 @@ def run_recorded(request: Request) -> int:
         has_database = is_there(target)
     # If the journal cannot be reached, recording the start raises the error.
     has_journal = os.path.exists(spool / "journal")  # noqa: PTH110  never raises, unlike `Path.exists`
-    if isinstance(target, SqliteTarget) and not has_journal:
-        _refuse_other_file(target.path)
+    if not has_journal:
+        refuse_other_file(target)
     is_new = not (has_database or has_journal)
     rules = None if request.no_redact else used_rules()
     with Recording(request, spool, used_policy(request), rules) as recording:
@@ -98,16 +99,6 @@ def run_recorded(request: Request) -> int:
             creates = bool(request.artifacts) and not has_database
             ingest_when_due(request, spool, recording.end_cursor, creates=creates)
     return code
-
-
-def _refuse_other_file(database: Path) -> None:
-    """Refuse a file that is no database before the first record, which would be beside it."""
-    found = b""
-    # A database that cannot be read hinders no record.
-    with suppress(OSError), database.open("rb") as file:
-        found = file.read(len(SQLITE_HEADER))
-    if found not in (b"", SQLITE_HEADER):
-        raise InvalidRecordError(f"{database} is not an SQLite database")
 
 
 def _run(request: Request, recording: Recording, rules: RuleSet | None) -> int:

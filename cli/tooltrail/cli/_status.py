@@ -158,9 +158,10 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
 
 
 def is_complete(status: dict[str, Any]) -> bool:
-    """Whether all recorded facts could be applied."""
+    """Whether all recorded facts could be applied, and the journal can be read."""
     found: dict[str, Any] = status["condition"]
-    return not found["rejected_count"] and not found["damaged_count"]
+    is_readable = found["waiting_count"] is not None
+    return is_readable and not found["rejected_count"] and not found["damaged_count"]
 
 
 def _rejections(found: dict[str, Any]) -> Iterator[str]:

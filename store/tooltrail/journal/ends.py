@@ -32,6 +32,7 @@ from tooltrail.journal.segments import (
     SegmentHead,
     find_stamp,
     make_private_folder,
+    open_regular,
     open_segment,
     read_head,
     segment_numbers,
@@ -132,8 +133,9 @@ class JournalLock:
 
 def peek_hint(folder: Path) -> Tail | None:
     """The end according to the hint, read without the lock; None if the hint is unreadable."""
-    with contextlib.suppress(OSError):
-        return _tail_in((folder / HINT_NAME).read_bytes())
+    hint = folder / HINT_NAME
+    with contextlib.suppress(OSError), os.fdopen(open_regular(hint, os.O_RDONLY), "rb") as file:
+        return _tail_in(file.read())
     return None
 
 

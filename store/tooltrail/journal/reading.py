@@ -54,7 +54,7 @@ Item: TypeAlias = Frame | Gap
 
 
 def read_journal_id(folder: Path) -> UUID | None:
-    """The id of a journal; None if nothing was recorded yet.
+    """The id of a journal; None if nothing was recorded yet. Without segments, the hint has the id.
 
     Raises `DamageError` if the heads of all segments are altered.
     """
@@ -69,8 +69,10 @@ def read_journal_id(folder: Path) -> UUID | None:
         except DamageError as error:
             damage = error
     if damage is not None:
+        damage.args = (f"{damage}; the next recorded fact begins a new segment",)
         raise damage
-    return None
+    hint = peek_hint(folder)
+    return None if hint is None else UUID(bytes=hint.journal)
 
 
 def _segment_numbers(folder: Path) -> list[int]:
@@ -99,13 +101,18 @@ def find_other_end(folder: Path, cursor: Cursor) -> Cursor | None:
     """The end of a journal without frames behind a cursor; None if it ends at the cursor.
 
     A journal that was cut off, or restored from an older copy, ends before the cursor. Or it ends
-    there with another frame. Opens one file, if the writer of the last frames did not die before
-    it wrote the hint.
+    there with another frame. If its newest segment is missing, it ends behind the cursor. Opens two
+    files, if the writer of the last frames did not die before it wrote the hint.
     """
+    with suppress(FileNotFoundError), _opened(folder, cursor.segment) as segment:
+        if cursor.hash is not None and os.fstat(segment).st_size < cursor.offset:
+            return cursor  # the file was cut, and the hint is older
     hint = peek_hint(folder)
-    if hint is None or hint.cursor == cursor or hint.cursor.offsets > cursor.offsets:
+    if hint is None or hint.cursor == cursor:
         return None
     end = hint.cursor
+    if end.offsets > cursor.offsets or (end.offsets == cursor.offsets and cursor.hash is None):
+        end = cursor
     for one in read_journal(folder, end):
         end = one.cursor
     return None if end == cursor else end
@@ -120,11 +127,30 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
         cursor = yield from _read_segment(folder, cursor)
         following = next((one for one in _segment_numbers(folder) if one > cursor.segment), None)
         if following is None:
+            yield from _lost_end(folder, cursor)
             return
         # The segment is sealed now. Read again: frames may have been appended before the seal.
         cursor = yield from _read_segment(folder, cursor, is_sealed=True)
         with suppress(FileNotFoundError):  # deleted after the folder was listed
             cursor = yield from _enter(folder, following, cursor)
+
+
+def _lost_end(folder: Path, cursor: Cursor) -> Iterator[Gap]:
+    """The lost frames behind a cursor, if the newest segment is missing."""
+    hint = peek_hint(folder)
+    # Listed after the hint was read, since writers begin segments. The hint never names a segment
+    # that a power cut can take. But it may be ahead of the frames in an existing segment.
+    if hint is None or hint.next_index <= cursor.index:
+        return
+    if hint.segment > max(_segment_numbers(folder), default=0):
+        yield _missing(
+            cursor, hint.cursor.replaced(hash=None), f"segment {hint.segment} is missing"
+        )
+
+
+def _missing(cursor: Cursor, begin: Cursor, problem: str) -> Gap:
+    frames = f"frames {cursor.index:,} to {begin.index - 1:,} of the journal are missing"
+    return Gap(cursor.segment, cursor.offset, b"", f"{frames}: {problem}", begin)
 
 
 def furthest_end(folder: Path) -> tuple[int, int]:
@@ -172,7 +198,7 @@ def _opened(folder: Path, number: int) -> Generator[int]:
     """
     path = segment_path(folder, number)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = segments.open_regular(path, os.O_RDONLY)
         try:
             yield descriptor
         finally:
@@ -180,7 +206,8 @@ def _opened(folder: Path, number: int) -> Generator[int]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise UnavailableError(f"segment {path} cannot be read or synced: {error}") from error
+        problem = f"segment {path} cannot be read or synced: {error.strerror}"
+        raise UnavailableError(problem) from error
 
 
 def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cursor]:
@@ -200,11 +227,7 @@ def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cu
     # Behind reported damage, the number of lost frames is unknown.
     is_next = cursor.hash is None and number == cursor.segment + 1
     if not is_next and (begin.index, begin.hash) != (cursor.index, cursor.hash):
-        reason = (
-            f"frames {cursor.index:,} to {begin.index - 1:,} of the journal are missing: segment "
-            f"{number} begins with frame {begin.index:,}"
-        )
-        yield Gap(cursor.segment, cursor.offset, b"", reason, begin)
+        yield _missing(cursor, begin, f"segment {number} begins with frame {begin.index:,}")
     return begin
 
 

@@ -21,6 +21,7 @@ import contextlib
 import errno
 import os
 import re
+import stat
 import struct
 from pathlib import Path
 from typing import Final
@@ -143,13 +144,21 @@ def create_segment(folder: Path, head: SegmentHead) -> OpenSegment:
 def open_segment(folder: Path, number: int) -> OpenSegment:
     """Open a segment for appends; raises `DamageError` if its head is altered."""
     path = segment_path(folder, number)
-    descriptor = os.open(path, _OPEN)
+    descriptor = open_regular(path, os.O_RDWR)
     try:
         head = read_head(os.pread(descriptor, FRAMES_FROM, 0), path)
     except BaseException:
         os.close(descriptor)
         raise
     return OpenSegment(descriptor, head)
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Open an existing file. Raises `OSError` for a link or a pipe, which would block."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        problem = f"{path.name} is not a regular file; put the file back, or delete what is there"
+        raise OSError(errno.EINVAL, problem)
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
 
 
 def read_head(data: bytes, path: Path) -> SegmentHead:

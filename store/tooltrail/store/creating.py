@@ -12,11 +12,11 @@ from uuid import UUID
 from tooltrail.artifacts import PRIVATE_FILE, make_durable_folders, open_sink
 from tooltrail.journal.clock import new_id, now
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
-from tooltrail.records.errors import StoreExistsError, unavailable_if_failing
+from tooltrail.records.errors import InvalidRecordError, StoreExistsError, unavailable_if_failing
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database, ensure_wal
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there
-from tooltrail.store.info import FORMAT, read_revision
+from tooltrail.store.info import FORMAT, read_revision, refuse_other
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.marks import find_own_mark, mark_root, refuse_others
 from tooltrail.store.roots import refuse_spool, remembered_root, resolve_root
@@ -34,7 +34,8 @@ def create(target: Target, artifacts: str | Path | None, spool: Path) -> UUID:
     Raises:
         StoreExistsError: there is a store already; it is not changed.
         InvalidRecordError: no root was named and there is no default, or the root belongs to
-            another store, or is the spool, or cannot be used.
+            another store, or is the spool, or cannot be used; or the SQLite file is a database of
+            another application.
         UnavailableError: the database or the root cannot be reached or written.
     """
     with closing(Database(target)) as database:
@@ -76,6 +77,7 @@ def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
 def _refuse_store(connection: Connection) -> None:
     if read_revision(connection) is not None:
         raise StoreExistsError(f"there is a store in {connection.target} already")
+    refuse_other(connection, InvalidRecordError)
 
 
 def _make_schema_and_mark(connection: Connection, root: str) -> UUID:

@@ -6,7 +6,12 @@ from typing import Final
 from uuid import UUID
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
-from tooltrail.records.errors import DamageError, SchemaMismatchError, StoreNotFoundError
+from tooltrail.records.errors import (
+    DamageError,
+    SchemaMismatchError,
+    StoreNotFoundError,
+    TooltrailError,
+)
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import moment_of, uuid_from
 
@@ -35,10 +40,19 @@ def read_revision(connection: Connection) -> str | None:
     return None if row is None else str(row[0])
 
 
+def refuse_other(connection: Connection, refusal: type[TooltrailError]) -> None:
+    """Raise an error of the type `refusal` if an SQLite file has tables and no store."""
+    if not connection.is_sqlite or connection.has_table(VERSION_TABLE):
+        return
+    if connection.query("SELECT 1 FROM sqlite_master LIMIT 1"):
+        raise refusal(f"no store in {connection.target}: another application uses the file")
+
+
 def required_revision(connection: Connection) -> str:
     """The schema revision of a store; raises `StoreNotFoundError` if there is none."""
     found = read_revision(connection)
     if found is None:
+        refuse_other(connection, StoreNotFoundError)
         init = "tooltrail init" if connection.is_sqlite else "tooltrail init --artifacts URL"
         raise StoreNotFoundError(f"no store in {connection.target}; create one with `{init}`")
     return found

@@ -1,5 +1,6 @@
 """A journal whose folder was restored from an older copy, or cut off, is noticed and goes on."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -97,6 +98,73 @@ def test_a_journal_that_was_cut_off_in_a_frame_is_reported(parts: StoreParts) ->
     parts.log = JournalLog(journal(parts))
     assert parts.ingest(message(session)).frame_count == 1
     assert parts.count(schema.messages) == 6
+
+
+def waiting(parts: StoreParts) -> Behind | None:
+    with parts.database.read() as connection:
+        return what_is_behind(connection, parts.spool)
+
+
+@pytest.mark.both_engines
+def test_facts_that_were_lost_with_the_newest_segment_are_reported_at_once(
+    parts: StoreParts,
+) -> None:
+    session = next_id()
+    parts.ingest(message(session))
+    parts.append(message(session), message(session))
+    (journal(parts) / "00000001.seg").unlink()
+    assert waiting(parts) == "facts"
+    for _ in range(2):
+        parts.ingest()
+        assert waiting(parts) is None
+        (reason,) = parts.rejections()
+        assert reason.startswith("frames 1 to 2 of the journal are missing")
+        assert parts.damage() == []
+    parts.log = JournalLog(journal(parts))
+    parts.ingest(message(session))
+    assert len(parts.rejections()) == 1
+    assert parts.rows(schema.journals, "entry_count", "next_index") == [(2, 4)]
+    assert parts.damage() == []
+
+
+def test_a_newest_segment_that_was_ingested_may_be_missing(parts: StoreParts) -> None:
+    session = next_id()
+    parts.ingest(message(session))
+    (journal(parts) / "00000001.seg").unlink()
+    assert waiting(parts) is None
+    parts.ingest()
+    parts.log = JournalLog(journal(parts))
+    parts.ingest(message(session))
+    assert not parts.rejections()
+    assert parts.rows(schema.journals, "entry_count", "next_index") == [(2, 2)]
+
+
+@pytest.mark.parametrize("content", [b"{}", b"hello\n" * 1000])
+def test_facts_that_were_lost_with_a_replaced_segment_are_lost_and_not_removed(
+    parts: StoreParts, content: bytes
+) -> None:
+    session = next_id()
+    parts.ingest(message(session))
+    parts.append(message(session), message(session))
+    (journal(parts) / "00000001.seg").write_bytes(content)
+    parts.log = JournalLog(journal(parts))
+    parts.ingest(message(session))
+    assert parts.damage() == []
+    assert any("entries 1 to 2" in one.message for one in parts.verify())
+    assert parts.rows(schema.journals, "branch_of", "next_index") == [(None, 4)]
+
+
+def test_a_cut_before_the_cursor_is_reported_at_once(parts: StoreParts) -> None:
+    session = next_id()
+    parts.ingest(message(session), message(session))
+    path, end = end_of(journal(parts))
+    os.truncate(path, end - 1)
+    assert waiting(parts) == "facts"
+    for _ in range(2):
+        parts.ingest()
+        assert waiting(parts) is None
+        (reason,) = parts.rejections()
+        assert "the journal was cut off" in reason
 
 
 def test_a_row_that_no_update_finds_ends_the_ingestion(parts: StoreParts) -> None:

@@ -18,7 +18,7 @@ from tests.support.journals import (
     write_at,
 )
 
-from tooltrail.journal import Cursor, Frame, Gap, JournalLog
+from tooltrail.journal import Cursor, Frame, Gap, JournalLog, has_frames, read_journal_id
 from tooltrail.journal.ends import HINT_NAME
 from tooltrail.journal.frames import FRAMES_FROM, HEADER_SIZE
 from tooltrail.records.errors import InvalidRecordError
@@ -198,6 +198,32 @@ def test_a_missing_segment_is_one_gap(
     assert f"frames {min(lost)} to {max(lost)} of the journal are missing" in gap.reason
     assert gap.data == b""
     check_goes_on(tmp_path, lost)
+
+
+@pytest.mark.parametrize("is_only_one", [True, False])
+def test_a_missing_newest_segment_is_one_gap_before_the_journal_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_only_one: bool
+) -> None:
+    if is_only_one:
+        filled(tmp_path, COUNT).close()
+    else:
+        several(tmp_path, monkeypatch)
+    journal, frames = read_journal_id(tmp_path), read_all(tmp_path)[0]
+    newest = segment_files(tmp_path)[-1]
+    newest.unlink()
+    lost = {frame.index for frame in frames if frame.segment == frames[-1].segment}
+    gap = check_one_gap(tmp_path, lost)
+    assert f"frames {min(lost)} to {max(lost)} of the journal are missing" in gap.reason
+    assert read_journal_id(tmp_path) == journal
+    before = [Cursor(), *(frame.cursor for frame in frames if frame.index not in lost)][-1]
+    assert has_frames(tmp_path, before)
+    assert not has_frames(tmp_path, gap.cursor)
+    # What was read before is not lost.
+    assert not has_frames(tmp_path, frames[-1].cursor)
+    assert read_all(tmp_path, frames[-1].cursor) == ([], [])
+    record(JournalLog(tmp_path), "later", range(3))
+    found, gaps = read_all(tmp_path, gap.cursor)
+    assert ([label(frame) for frame in found], gaps) == ([("later", n) for n in range(3)], [])
 
 
 def test_a_missing_newest_segment_is_one_gap_once_the_journal_goes_on(

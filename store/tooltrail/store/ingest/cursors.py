@@ -15,6 +15,7 @@ from uuid import UUID
 
 from tooltrail.journal import Cursor, Frame, Gap, read_journal
 from tooltrail.journal.clock import now
+from tooltrail.journal.ends import peek_hint
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store.engines.connection import Connection, Row
@@ -119,10 +120,14 @@ def move_place(
 
 
 def _is_in(folder: Path, place: Place) -> bool:
-    """Whether a journal holds the frame before a place, or the segments behind that frame."""
+    """Whether a journal holds the frame before a place, or goes on behind that frame.
+
+    A damaged segment in between is reported with the next items.
+    """
     numbers = [one for one in segment_numbers(folder) if one >= place.cursor.segment]
     if not numbers:
-        return False
+        hint = peek_hint(folder)
+        return hint is not None and hint.cursor.offsets >= place.cursor.offsets
     if numbers[0] > place.cursor.segment:
         # A segment that was ingested to its end is deleted. The next one begins behind that frame.
         first = next(read_journal(folder, Cursor(numbers[0], hash=None)), None)
@@ -131,7 +136,10 @@ def _is_in(folder: Path, place: Place) -> bool:
         return True
     before = Cursor(place.cursor.segment, place.frame_offset, place.cursor.index - 1, None)
     frame = next(read_journal(folder, before), None)
-    return isinstance(frame, Frame) and frame.cursor == place.cursor
+    if isinstance(frame, Frame) and frame.cursor == place.cursor:
+        return True
+    head = next(read_journal(folder, Cursor(place.cursor.segment)), None)
+    return isinstance(head, Gap) and head.offset == 0  # the head of the segment is altered
 
 
 def _refuse_altered(connection: Connection, place: Place, **expected: object) -> None:
