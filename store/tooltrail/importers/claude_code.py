@@ -157,8 +157,10 @@ class Reader(events.FileReader):
         extras = _others(value)
         if command is not None and isinstance(returned, dict | list):
             others = {name: one for name, one in members.items() if name not in STREAMS}
-            if rest := returned if output is None else others or list_of(returned):
-                extras["toolUseResult"] = rest
+            if output is None:
+                extras["toolUseResult"] = returned
+            elif others or list_of(returned):
+                extras["toolUseResult"] = others or list_of(returned)
         times = (milliseconds_of(members.get(one)) for one in ("durationMs", "totalDurationMs"))
         duration = next((one for one in times if one is not None), None)
         shown = content if returned is None else receipt  # `returned` has the images, too
