@@ -97,7 +97,9 @@ def test_a_store_of_another_revision_is_refused_and_left_as_it_is(recorded: Cli)
         connection.execute("UPDATE tooltrail_version SET version_num = '9999'")
     connection.close()
     for command in (*READING, "session close @last", "db upgrade"):
-        assert "is at revision 9999" in refused(recorded, command, 5)
+        sentence = refused(recorded, command, 5)
+        assert "is at revision 9999" in sentence
+        assert sentence.endswith("; use the program that wrote it")
     ended = recorded.run("db", "current")
     assert (ended.code, ended.stdout) == (5, b"9999\n")
     assert ended.message == f"this program needs revision {HEAD_REVISION}\n"

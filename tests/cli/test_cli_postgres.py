@@ -91,3 +91,6 @@ def test_a_database_without_a_store_says_how_to_create_one(postgres_url: str) ->
     assert ended.code == 5
     assert ended.sentence.startswith("no store in postgresql://")
     assert ended.sentence.endswith("; create one with `tooltrail init --artifacts URL`")
+    named = Cli("unused.db").run("log", "--db", postgres_url).sentence
+    assert named.endswith("; create one with `tooltrail --db URL init --artifacts URL`")
+    assert postgres_url not in named

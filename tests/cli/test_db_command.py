@@ -61,6 +61,16 @@ def test_check_names_what_is_missing(cli: Cli, kind: str, name: str) -> None:
     assert {"schema_version": 1, "problem": problem} in found.records
 
 
+def test_check_of_a_cut_database_does_not_refer_to_itself(cli: Cli) -> None:
+    with Path(cli.database).open("r+b") as file:
+        file.truncate(100_000)
+    assert cli.run("log").sentence.endswith("; `tooltrail db check` names the tables")
+    ended = cli.run("db", "check")
+    assert ended.code == 1
+    assert f"database {cli.database} is damaged" in ended.text
+    assert "db check" not in ended.text
+
+
 def test_check_shows_a_bar_on_a_terminal(cli: Cli) -> None:
     seen = on_a_terminal(cli, "db", "check", columns=80)
     assert "checking" in seen

@@ -80,5 +80,8 @@ def test_commands_in_messages_name_the_store_that_the_line_names(cli: Cli, tmp_p
         assert hint == f"`tooltrail --db '{missing}' init`"
     hint = cli.run("log", "--db", f"sqlite:///{missing}?password=secret").message
     assert "secret" not in hint
+    for command in ("log", "status"):
+        hint = cli.run(command, "--db", f"sqlite:///{missing}").sentence
+        assert hint.endswith("create one with `tooltrail --db URL init`")
     cli.environment["TOOLTRAIL_DB"] = str(missing)
     assert cli.run("log").sentence.endswith("create one with `tooltrail init`")

@@ -103,7 +103,7 @@ def _pasteable(message: str) -> str:
 def named_store() -> list[str]:
     """The options of this command line that name the store, for a command that works when pasted.
 
-    A URL is left out, since a message never shows a password.
+    A message never shows a password, so `URL` stands for the URL of a database.
     """
     given: dict[str, str] = {}
     for word, following in pairwise([*sys.argv[1:], ""]):
@@ -112,6 +112,8 @@ def named_store() -> list[str]:
             break
         if name in ("--db", "--artifacts", "--spool"):
             given[name] = value if separator else following
+    if "://" in given.get("--db", ""):
+        given["--db"] = "URL"
     named = ([name, value] for name, value in given.items() if value and "://" not in value)
     return [*chain.from_iterable(named)]
 

@@ -63,7 +63,8 @@ def check_revision(connection: Connection) -> None:
     found = required_revision(connection)
     if found != HEAD_REVISION:
         needed = f"this program needs {HEAD_REVISION}"
-        way_out = "run `tooltrail db upgrade`, or use the program that wrote it"
+        is_newer = found > HEAD_REVISION
+        way_out = "use the program that wrote it" if is_newer else "run `tooltrail db upgrade`"
         message = f"the store in {connection.target} is at revision {found}, {needed}; {way_out}"
         raise SchemaMismatchError(message, found=found, expected=HEAD_REVISION)
 

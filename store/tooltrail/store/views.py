@@ -233,10 +233,9 @@ class InvocationDetail:
 
     def absence_of(self, surface: str) -> str:
         """Why a surface is None, in one sentence: `output`, `canonical` or `receipt`."""
-        if self.is_end_rejected:
-            return "the end could not be applied: see `tooltrail status`"
         if self.summary.state == "started":
-            return "the invocation has not ended"
+            rejected = "the end could not be applied: see `tooltrail status`"
+            return rejected if self.is_end_rejected else "the invocation has not ended"
         for one in self.erased:
             if one.name == surface:
                 return one.sentence

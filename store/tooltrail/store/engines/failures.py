@@ -30,6 +30,9 @@ _NO_RIGHT: Final = "42501"
 _NOT_LET_IN: Final = ("28", "3D000")
 """SQLSTATE class "invalid authorization", and the SQLSTATE of a missing database."""
 
+CHECK: Final = "; `tooltrail db check` names the tables"
+"""Advice in the message of damage; left out where that command prints the message."""
+
 _LOCKED: Final = "it is locked by another process"
 _FULL: Final[set[int | str]] = {sqlite3.SQLITE_FULL, "53100"}
 _DAMAGED: Final[set[int | str]] = {
@@ -134,7 +137,7 @@ def _translated(error: Exception, target: Target) -> TooltrailError:
     sentence = str(error).strip().split("\n")[0].partition(" with text ")[0]
     code = _code_of(error)
     if code in _DAMAGED:
-        damage = f"database {target} is damaged: {sentence}; `tooltrail db check` names the tables"
+        damage = f"database {target} is damaged: {sentence}{CHECK}"
         if code == sqlite3.SQLITE_NOTADB:
             damage = f"{target} is not an SQLite database, or its beginning is damaged"
         return DamageError(damage, path=str(target))

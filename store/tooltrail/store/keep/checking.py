@@ -9,6 +9,7 @@ from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
 from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection, Values
 from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.failures import CHECK
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.info import check_revision
 from tooltrail.store.search.index import check_blocks
@@ -66,7 +67,7 @@ def iter_problems(
             check_revision(connection)
     except DamageError as error:
         # No other check is possible.
-        yield str(error)
+        yield str(error).removesuffix(CHECK)
         return
     steps = [
         ("the schema", _schema),
@@ -81,7 +82,7 @@ def iter_problems(
             with database.read() as connection:
                 yield from problems(connection)
         except DamageError as error:
-            yield f"{subject} cannot be checked: {error}"
+            yield f"{subject} cannot be checked: {str(error).removesuffix(CHECK)}"
         if on_step is not None:
             on_step(number, len(steps))
 

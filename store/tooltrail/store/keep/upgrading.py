@@ -44,7 +44,7 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
                 migrate(target)
             except CommandError as error:
                 found = f"revision {before}, which this program does not know"
-                message = f"the store in {target} is at {found}"
+                message = f"the store in {target} is at {found}; use the program that wrote it"
                 raise SchemaMismatchError(message, found=before, expected=HEAD_REVISION) from error
     return before, HEAD_REVISION
 
