@@ -29,7 +29,7 @@ def _with_buffer(stream: TextIO | None, fd: int) -> TextIO:
 
     Without a buffer, as with `PYTHONUNBUFFERED`, Python drops the rest of a short write.
     """
-    if stream is not None and not isinstance(stream.buffer, io.RawIOBase):
+    if stream is not None and not isinstance(getattr(stream, "buffer", None), io.RawIOBase):
         return stream
     encoding = getattr(stream, "encoding", None)
     return open(fd, "w", encoding=encoding, errors="backslashreplace", closefd=False)
