@@ -152,34 +152,6 @@ def test_an_odd_file_gives_one_sentence_at_once(cli: Cli, odd: str) -> None:
     assert cli.exec("--", "true").sentence.endswith(sentence)
 
 
-# Damaged journals
-
-
-@pytest.mark.parametrize(
-    ("odd", "reason"),
-    [
-        ("altered", "the next recorded fact begins a new segment"),
-        ("link", "00000001.seg is not a regular file"),
-        ("pipe", "00000001.seg is not a regular file"),
-    ],
-)
-def test_a_journal_that_cannot_be_read_makes_the_status_incomplete(
-    recorded: Cli, odd: str, reason: str
-) -> None:
-    assert recorded.exec("--", "echo", "ran").code == 0
-    segment = recorded.folder / "trail.db-spool" / "journal" / "00000001.seg"
-    segment.rename(recorded.folder / "moved")
-    if odd == "altered":
-        segment.write_text("{}")
-    elif odd == "link":
-        segment.symlink_to(recorded.folder / "moved")
-    else:
-        os.mkfifo(segment)
-    ended = recorded.run("status")
-    assert ended.code == 4
-    assert reason in ended.message
-
-
 # Damaged databases
 
 

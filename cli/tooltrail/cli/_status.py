@@ -158,10 +158,9 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
 
 
 def is_complete(status: dict[str, Any]) -> bool:
-    """Whether all recorded facts could be applied, and the journal can be read."""
+    """Whether all recorded facts could be applied."""
     found: dict[str, Any] = status["condition"]
-    is_readable = found["waiting_count"] is not None
-    return is_readable and not found["rejected_count"] and not found["damaged_count"]
+    return not found["rejected_count"] and not found["damaged_count"]
 
 
 def _rejections(found: dict[str, Any]) -> Iterator[str]:

@@ -69,7 +69,6 @@ def read_journal_id(folder: Path) -> UUID | None:
         except DamageError as error:
             damage = error
     if damage is not None:
-        damage.args = (f"{damage}; the next recorded fact begins a new segment",)
         raise damage
     hint = peek_hint(folder)
     return None if hint is None else UUID(bytes=hint.journal)
