@@ -265,7 +265,7 @@ def test_facts_that_wait_in_another_spool_are_a_warning(cli: Cli, tmp_path: Path
     assert cli.exec("--spool", other, "--", "echo", "two").code == 0
     assert cli.ok("status", "--json").records[0]["other_spools"] == [other]
     assert warned(cli) == [
-        f"facts wait in the spool {other}; `tooltrail repair --spool '{other}'` ingests them"
+        f"facts wait in the spool {other}; `tooltrail repair --spool='{other}'` ingests them"
     ]
     cli.ok("repair", "--spool", other)
     assert warned(cli) == []

@@ -135,7 +135,7 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
             "if the spool was moved, name its folder with --spool"
         )
     for other in status["other_spools"]:
-        repair = f"`tooltrail repair --spool {quote(other)}`"
+        repair = f"`tooltrail repair --spool={quote(other)}`"
         yield f"facts wait in the spool {other}; {repair} ingests them"
     if (reason := status["artifacts_unavailable"]) is not None:
         yield f"the artifact root is unavailable: {reason}"
