@@ -222,7 +222,7 @@ def test_what_is_not_recorded_is_not_equal(cli: Cli, tmp_path: Path) -> None:
     ended = cli.run("diff", "@last", "--same-args")
     assert ended.code == 4
     assert ended.lines[2] == "same   tool, arguments, outcome, receipt"
-    absent = "is not recorded: the imported file does not contain it"
+    absent = "is not recorded: its source does not contain it"
     assert ended.lines[4].startswith(
         f"unknown canonical result: before: canonical {absent}; after:"
     )

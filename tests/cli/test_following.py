@@ -236,34 +236,6 @@ def test_what_runs_with_another_spool_cannot_be_followed(cli: Cli, tmp_path: Pat
             assert follower.read(5) == b"here\n"
 
 
-def test_a_call_whose_end_was_lost_with_its_database_does_not_run(cli: Cli, tmp_path: Path) -> None:
-    """The stream of an end that a restored database never had is not in the spool either."""
-    copy = str(tmp_path / "copy.db")
-    cli.ok("db", "backup", copy)
-    ended = cli.exec("--", "sh", "-c", "head -c 15000 /dev/urandom | base64; exit 3")
-    assert ended.code == 3
-    assert cli.ok("log").lines[1].split()[3:5] == ["exec", "exit"]
-    cli.open().close()
-    for end in ("-wal", "-shm"):
-        Path(f"{cli.database}{end}").unlink(missing_ok=True)
-    Path(copy).replace(cli.database)
-    assert cli.run("repair").code == 4
-    assert not cli.ok("log", "--outcome", "running", "--json").records
-    (one,) = cli.ok("log", "--outcome", "unfinished", "--json").records
-    name = one["id"]
-    for command in (
-        ("tail", name),
-        ("tail", "-f", name),
-        ("cat", name),
-        ("show", name, "--surface", "complete"),
-    ):
-        printed = cli.run(*command)
-        assert printed.code == 4
-        assert printed.sentence == (
-            f"invocation {name}: the end could not be applied: see `tooltrail status`"
-        )
-
-
 def test_log_tells_the_beginning_and_the_end_of_one_invocation(
     cli: Cli, writer: SpoolWriter
 ) -> None:

@@ -47,7 +47,7 @@ def test_a_surface_that_the_file_does_not_have_is_named(cli: Cli) -> None:
     lines = [LINES[0], claude_result(2, "t1", "out")]
     cli.ok("import", str(write_lines(cli.folder / "s.jsonl", lines)))
     text = cli.ok("show").text
-    assert text.count("is not recorded: the imported file does not contain it)") == 2
+    assert text.count("is not recorded: its source does not contain it)") == 2
     (record,) = cli.ok("show", "--json").records
     assert record["not_recorded"] == ["output", "canonical"]
     assert (record["complete_output"], record["canonical_result"]) == (None, None)

@@ -72,7 +72,6 @@ def test_a_command_that_failed_ran(tmp_path: Path) -> None:
     [
         ("plain", {"combined": b"plain"}),
         ([{"type": "text", "text": "one"}, {"type": "image"}], {"combined": b"one"}),
-        ({"output": "x"}, {"combined": b'{"output":"x"}'}),
         ({"stdout": "x"}, {"stdout": b"x", "stderr": b""}),
         ({"stderr": ["x"], "stdout": None}, {"stdout": b"", "stderr": b'["x"]'}),
     ],
@@ -88,27 +87,19 @@ def test_the_output_of_a_command_in_another_form_is_kept(
     assert call.summary.state == "success"
     for role, data in streams.items():
         assert output_of(tmp_path, call, role) == data
-    has_more = isinstance(returned, list) or "output" in returned
-    assert ("toolUseResult" in (call.extras or "")) == has_more
+    if isinstance(returned, list):
+        assert json.loads(call.extras or "") == {"toolUseResult": returned}
     assert_intact(tmp_path)
 
 
-def test_a_result_before_its_call_belongs_to_it(tmp_path: Path) -> None:
-    call = claude_call(2, "t", "Bash", {"command": "x"})
-    result = claude_result(3, "t", "shown", BASH, is_error=False)
-    early = {**result, "sourceToolAssistantUUID": call["uuid"]}
-    other = {**claude_result(4, "t2", "alone", BASH), "sourceToolAssistantUUID": "nobody"}
-    path = write_lines(tmp_path / "a.jsonl", [claude_line("user", "go", 1), early, other, call])
-    for _ in range(2):
-        counts = import_one(tmp_path, path).counts
-        assert (counts["results"], counts["unpaired_calls"]) == (1, 0)
-        assert counts["unpaired_results"] == 1
-    one = only_call(tmp_path)
-    assert (one.summary.state, receipt_of(one)) == ("success", "shown")
-    assert output_of(tmp_path, one, "stdout") == b"out\n"
-    assert one.source is not None
-    with opened(tmp_path) as reader:
-        assert [message.role for message in messages_in(reader)] == ["user", "assistant", "tool"]
+def test_what_a_command_returned_without_output_is_kept_beside_it(tmp_path: Path) -> None:
+    lines = [
+        claude_call(1, "t", "Bash", {"command": "x"}),
+        claude_result(2, "t", "shown", {"output": "x"}, is_error=False),
+    ]
+    call = only_call(tmp_path, lines)
+    assert (call.streams, call.not_recorded) == ((), ("output", "canonical"))
+    assert json.loads(call.extras or "") == {"toolUseResult": {"output": "x"}}
     assert_intact(tmp_path)
 
 

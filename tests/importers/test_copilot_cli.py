@@ -130,6 +130,21 @@ def test_a_message_is_what_the_model_was_sent(tmp_path: Path) -> None:
     assert said_in(tmp_path) == [("user", "<now/>go")]
 
 
+@pytest.mark.parametrize(
+    ("kind", "sent"),
+    [("user.message", ""), ("user.message", [{"text": "x"}]), ("assistant.message", "other")],
+)
+def test_any_other_text_that_was_sent_is_kept_beside_the_message(
+    tmp_path: Path, kind: str, sent: Any
+) -> None:
+    line = event(kind, {"content": "go", "transformedContent": sent})
+    (message,) = copilot_cli.Reader(tmp_path / "events.jsonl").read(Line(0, b"", line))
+    assert isinstance(message, Message)
+    assert message.extras == {"transformedContent": sent}
+    import_one(tmp_path, write_lines(tmp_path / "events.jsonl", [START, line]))
+    assert said_in(tmp_path) == [(kind.removesuffix(".message"), "go")]
+
+
 def test_odd_values_are_imported(tmp_path: Path) -> None:
     lines = [
         START,

@@ -25,7 +25,7 @@ from tooltrail.wire import ExportPolicy
 CALL = {"type": "function_call", "name": "look", "arguments": "{}", "call_id": "c1"}
 END = {"type": "mcp_tool_call_end", "call_id": "c1", "result": {"Ok": {"lines": ["x" * 900] * 9}}}
 PROVIDERS = ("openai", "openai-responses", "anthropic", "bedrock", "ollama", "gemini", "cohere")
-ABSENCE = "receipt is not recorded: the imported file does not contain it"
+ABSENCE = "receipt is not recorded: its source does not contain it"
 
 
 def transcript_of(folder: Path, receipt: str | None, *, has_output: bool = False) -> Transcript:

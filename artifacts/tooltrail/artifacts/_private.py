@@ -39,6 +39,8 @@ def create_private(path: Path) -> FileIO:
 def open_without_links(path: Path) -> FileIO:
     """Open an unbuffered file for reading; refuse a symbolic link, without a race.
 
+    A pipe in place of the file is read as an empty file, and does not block.
+
     Raises:
         OSError: from the file system; with `ELOOP` if the file is a symbolic link.
     """
@@ -50,4 +52,4 @@ def _open_private(path: str, flags: int) -> int:
 
 
 def _open_without_links(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW)
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

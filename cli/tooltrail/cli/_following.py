@@ -84,9 +84,6 @@ class _Following(ExitStack):
 
     def _end(self) -> int:
         detail = self._store.reader.invocation(self._invocation)
-        if detail.is_end_rejected:
-            say(f"tooltrail: invocation {self._invocation}: {detail.absence_of('output')}")
-            return ExitCode.INCOMPLETE
         if detail.summary.state == "started":
             why = "it runs on another machine, or with another spool"
             if detail.source is not None:

@@ -73,7 +73,7 @@ class Location(NamedTuple):
 
 
 def refuse_other_file(target: "Target") -> None:
-    """Refuse a file that is no store before the first record, which would be beside it."""
+    """Refuse a file that is no store. Otherwise the first record would create a spool beside it."""
     from tooltrail.records import errors  # noqa: PLC0415  not for --help
     from tooltrail.store.engines import targets  # noqa: PLC0415  not for --help
 

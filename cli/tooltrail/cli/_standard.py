@@ -25,7 +25,7 @@ def open_missing() -> None:
 
 
 def _with_buffer(stream: TextIO | None, fd: int) -> TextIO:
-    """The stream, or a new one where Python found it closed, or gave it no buffer.
+    """The stream, or a new one where Python found it closed, or opened it without a buffer.
 
     Without a buffer, as with `PYTHONUNBUFFERED`, Python drops the rest of a short write.
     """

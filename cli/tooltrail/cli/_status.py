@@ -71,7 +71,7 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
 
 
 def _other_spools(store: Store, journals: Sequence[JournalState]) -> list[str]:
-    """Other spools of this machine with facts that are not ingested."""
+    """Other spools of this machine that were ingested before, and where something waits now."""
     found = set[str]()
     for one in journals:
         spool = Path(one.spool)
@@ -136,7 +136,7 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
         )
     for other in status["other_spools"]:
         repair = f"`tooltrail repair --spool={quote(other)}`"
-        yield f"facts wait in the spool {other}; {repair} ingests them"
+        yield f"facts, or calls of ended programs, wait in the spool {other}; {repair} ingests them"
     if (reason := status["artifacts_unavailable"]) is not None:
         yield f"the artifact root is unavailable: {reason}"
     if found["pending_count"]:

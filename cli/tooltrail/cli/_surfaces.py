@@ -101,7 +101,7 @@ def _complete(detail: InvocationDetail) -> Iterator[str]:
     name = short_id(detail.summary.id)
     if detail.complete_json is None:
         yield f"({detail.absence_of('output')})"
-    if detail.summary.outcome_kind == "running":
+    if detail.summary.state == "started" and detail.source is None:
         yield f"  tooltrail tail -f {name}"
     for stream in detail.streams:
         lines, digest = counted(stream.line_count, "line"), short_digest(stream.digest)

@@ -18,7 +18,7 @@ from tooltrail.importers import events
 from tooltrail.importers.blocks import origin_of, parts_of, size_before_cut, streams_of, text_of
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, spelled
 from tooltrail.importers.parts import encoded
-from tooltrail.importers.values import NOTHING, Json, list_of, object_of
+from tooltrail.importers.values import NOTHING, Json, object_of
 
 NAME: Final = "claude-code"
 
@@ -64,9 +64,6 @@ _UNITS: Final = {"bytes": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 _ROUNDED: Final = 0.05
 """A size in KB or more is rounded to one digit after the point."""
 
-_MOST_EARLY: Final = 64
-"""The most results before their calls that wait for the end of the file."""
-
 _EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d\d?|1\d\d|2[0-4]\d|25[0-5])(?!\d)\n?")
 
 
@@ -99,13 +96,6 @@ class Reader(events.FileReader):
         session, agent, name = value.get("sessionId"), value.get("agentId"), value.get("uuid")
         session = session if isinstance(session, str) else self._session
         session = f"{session}/{agent}" if agent else session
-        asked_by = value.get("sourceToolAssistantUUID")
-        if isinstance(asked_by, str) and (session, asked_by) not in self._seen:
-            is_again = any(one is line for one in self.later)
-            if not is_again and len(self.later) < _MOST_EARLY:
-                self.later.append(line)  # the result stands before its call
-                yield None
-                return
         message = hash(marshal.dumps(value.get("message"), _MARSHAL_VERSION))
         if not isinstance(name, str) or self._seen.get((session, name), message) != message:
             name = str(line.offset)  # another message with the id of an earlier one
@@ -157,10 +147,7 @@ class Reader(events.FileReader):
         extras = _others(value)
         if command is not None and isinstance(returned, dict | list):
             others = {name: one for name, one in members.items() if name not in STREAMS}
-            if output is None:
-                extras["toolUseResult"] = returned
-            elif others or list_of(returned):
-                extras["toolUseResult"] = others or list_of(returned)
+            extras["toolUseResult"] = others if isinstance(returned, dict) else returned
         times = (milliseconds_of(members.get(one)) for one in ("durationMs", "totalDurationMs"))
         duration = next((one for one in times if one is not None), None)
         shown = content if returned is None else receipt  # `returned` has the images, too
@@ -238,13 +225,11 @@ def _command_output(
             return events.Output(streams, command=command, exit_status=int(found[1]), lost=lost)
         case None if spill is not None:
             return _spilled_output("combined", spill, None)._replace(command=command)
-        case None:
-            return None
-        case _:
-            if has_failed:
-                return None
+        case str() | list() if not has_failed:
             streams, lost = streams_of({"combined": text_of(returned) or spelled(returned)})
             return events.Output(streams, command=command, lost=lost)
+        case _:
+            return None
 
 
 def early_end(returned: Json) -> str | None:

@@ -98,8 +98,11 @@ def _message(session: str, name: str, at: Any, role: str, data: Json) -> events.
     text, content = str(data.get("reasoningText") or ""), data.get("content")
     reasoning = reasoning_part(text, signature) if text or signature else None
     calls, extras = _calls_in(objects_of(data, "toolRequests")), without(data, _SAID)
-    if isinstance(sent := extras.pop("transformedContent", None), str) and sent != content:
-        content, extras["content"] = sent, content  # the model was sent more than the user wrote
+    sent = data.get("transformedContent")
+    if role == "user" and isinstance(sent, str) and sent:
+        # The model was sent more than the user wrote.
+        extras = {**without(extras, frozenset({"transformedContent"})), "content": content}
+        content = sent
     said = (reasoning, spelled(content) if content else None, *calls)
     usage = without({"outputTokens": data.get("outputTokens")})
     origin = origin_of(NAME, data, usage, "model", response_id="apiCallId")

@@ -202,16 +202,12 @@ class FileReader(ABC):
 
     Args:
         path: the file; its name is the id of a session that has none.
-
-    Attributes:
-        later: lines that say more when the whole file is known; they are read again at its end.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._session = path.stem
         self._found: set[tuple[str, ...]] = set()
-        self.later: list[Line] = []
 
     def _is_new(self, *names: str) -> bool:
         """Whether something with these names is in the file for the first time."""

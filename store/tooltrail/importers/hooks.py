@@ -147,7 +147,7 @@ class Reader(events.FileReader):
         failure = claude_code.early_end(object_of(returned)) or failure
         if event.get("is_interrupt") is True:
             failure = "interrupted"
-        if output is not None and output.command is not None:
+        if event.get("tool_name") == _COMMAND_TOOL:
             others = without(object_of(returned), claude_code.STREAMS) or list_of(returned)
             extras = {**extras, **({"tool_response": others} if others else {})}
         return found._replace(output=output, failure=failure, extras=extras, message=message)

@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 
@@ -173,7 +173,7 @@ def record_lines(recording: Recording, reader: FileReader, lines: Iterable[Line]
         UnavailableError: the spool cannot be written.
     """
     damaged: list[Line] = []
-    for line in chain(lines, reader.later):
+    for line in lines:
         if line.damage:
             damaged.append(line)
             continue

@@ -81,7 +81,7 @@ class Owner:
         self._mutex, self._name = threading.Lock(), None
 
     def __del__(self) -> None:
-        self._close()  # nobody can end the calls of this owner any more
+        self._close()  # no code holds this owner, so its calls cannot end
 
 
 def is_alive(spool: Path, name: str) -> bool:

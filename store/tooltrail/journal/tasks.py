@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from tooltrail.journal.frames import Cursor
 from tooltrail.journal.log import Acknowledge, Entry, resets_in_child, sync_files
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 T = TypeVar("T")
 
@@ -33,10 +33,10 @@ class _Job:
 
 
 class AppendingThread:
-    """A thread that appends the facts of tasks and threads. The first one that needs it starts it.
+    """A thread that appends the facts of tasks and threads. The first job starts the thread.
 
-    Every fact is appended once. A fact that is refused or rejected fails only its own task; an
-    error of the journal or of the database fails every affected task.
+    Every fact is appended once. A fact that is refused or rejected fails only its own task or
+    thread; an error of the journal or of the database fails every affected one.
 
     Args:
         record: appends and syncs facts together, and returns the cursor behind each fact.
@@ -61,7 +61,7 @@ class AppendingThread:
         self._thread: threading.Thread | None = None
 
     def record(self, entries: Sequence[Entry]) -> Sequence[Cursor]:
-        """Record facts in the calling thread, or together with those of others if one does so now.
+        """Record facts. If another thread is recording, the appending thread takes the facts over.
 
         Threads that all append on their own spend as much time on taking turns as on their facts.
         """
@@ -71,7 +71,10 @@ class AppendingThread:
             finally:
                 self._alone.release()
         job = _Job(concurrent.futures.Future[tuple[Acknowledge, object]](), entries=entries)
-        self._put(job)
+        try:
+            self._put(job)
+        except UnavailableError:
+            return self._record(entries)
         job.future.result()
         return job.cursors
 
@@ -86,9 +89,13 @@ class AppendingThread:
     def _put(self, job: _Job) -> None:
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="tooltrail", daemon=True)
                 self._jobs = queue.SimpleQueue()
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="tooltrail", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # a limit of the system, or the program is ending
+                    raise UnavailableError(f"no thread can be started: {error}") from error
+                self._thread = thread
             self._jobs.put(job)
 
     def close(self) -> None:

@@ -20,8 +20,7 @@ FAILED = ("exit", "signal", "timeout", "error", "denied", "interrupted", "cancel
 
 OUTCOMES = ("ok", "running", "unfinished", *FAILED)
 """Every outcome: `exit` is a command with another exit status than 0, `signal` one that a signal
-ended, `error` a tool that failed, `unfinished` an imported call without a result, or a call whose
-end could not be applied."""
+ended, `error` a tool that failed, `unfinished` an imported call without a result."""
 
 COLUMN_OF = {
     "exit_statuses": "exit_status",

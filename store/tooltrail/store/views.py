@@ -107,7 +107,8 @@ class InvocationView:
         """How the call ended, in the words that people use.
 
         `ok`, `exit 1`, `SIGSEGV`, `timeout`, `error: KIND`, `denied`, `interrupted`, `cancelled`,
-        `running` or `unfinished`. `outcome_kind` is the same without the details; see `OUTCOMES`.
+        `running`, or `unfinished` for an imported call without a result. `outcome_kind` is the
+        same without the details; see `OUTCOMES`.
         """
         match self.outcome_kind:
             case "error":
@@ -226,22 +227,16 @@ class InvocationDetail:
         gone = {one.name for one in self.erased}
         return tuple(name for name, text in texts.items() if text is None and name not in gone)
 
-    @property
-    def is_end_rejected(self) -> bool:
-        """Whether the invocation has ended, but its end could not be applied."""
-        return self.summary.outcome_kind == "unfinished" and self.source is None
-
     def absence_of(self, surface: str) -> str:
         """Why a surface is None, in one sentence: `output`, `canonical` or `receipt`."""
         if self.summary.state == "started":
-            rejected = "the end could not be applied: see `tooltrail status`"
-            return rejected if self.is_end_rejected else "the invocation has not ended"
+            return "the invocation has not ended"
         for one in self.erased:
             if one.name == surface:
                 return one.sentence
         if self.source is None:
             return f"{surface} is missing"
-        return f"{surface} is not recorded: the imported file does not contain it"
+        return f"{surface} is not recorded: its source does not contain it"
 
     def stream(self, role: str) -> StreamView | None:
         """The stream with this role, if there is one."""

@@ -1,5 +1,6 @@
 """No file is created or taken in through a symbolic link."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -47,16 +48,24 @@ def test_a_link_in_a_spool_is_not_read(tmp_path: Path, secret: Path) -> None:
         list(follower.poll())
 
 
-def test_an_object_that_is_a_link_is_not_read(tmp_path: Path, secret: Path) -> None:
+@pytest.mark.parametrize("is_pipe", [True, False])
+def test_an_object_that_is_a_link_or_a_pipe_is_not_read(
+    tmp_path: Path, secret: Path, is_pipe: bool
+) -> None:
     sink = open_sink(str(tmp_path / "root"), create=True)
     archive = ArtifactArchive(sink)
     with Capture("stdout", tmp_path / "spool" / "x.zst", edge_bytes=9) as capture:
         capture.write(b"output")
     path = archive.publish(capture.close()).path
     (tmp_path / "root" / path).unlink()
-    (tmp_path / "root" / path).symlink_to(secret)
+    if is_pipe:
+        os.mkfifo(tmp_path / "root" / path)
+    else:
+        (tmp_path / "root" / path).symlink_to(secret)
     with pytest.raises(TooltrailError):
         archive.reader(path).read_bytes(0, 9)
+    with pytest.raises(TooltrailError):
+        archive.verify(path)
 
 
 def test_a_link_is_not_published(tmp_path: Path, secret: Path) -> None:

@@ -122,36 +122,6 @@ def test_a_call_whose_end_was_rejected_is_not_called_interrupted(parts: StorePar
     assert parts.rows(schema.invocations, "state") == [("started",)]
 
 
-@pytest.mark.both_engines
-@pytest.mark.parametrize("is_later", [False, True])
-def test_a_call_whose_end_was_rejected_does_not_run(parts: StoreParts, is_later: bool) -> None:
-    session, call = next_id(), next_id()
-    start, end = started(session, call, owner=dead_owner(parts)), ended(session, call)
-    refused = end._replace(bodies=[])
-    if is_later:
-        owner = Owner(parts.spool)
-        start = started(session, call, owner=owner.name())
-        parts.ingest(start)
-        owner.release()
-        parts.ingest(refused)
-    else:
-        parts.ingest(start, refused)
-    outcomes = "SELECT state, outcome FROM invocations"
-    with parts.database.read() as connection:
-        assert connection.query(outcomes) == [("started", "unfinished")]
-    assert not parts.damage()
-    parts.ingest(end)
-    with parts.database.read() as connection:
-        assert connection.query(outcomes) == [("success", "ok")]
-    assert not parts.damage()
-
-
-def test_an_owner_that_was_removed_is_damage(parts: StoreParts) -> None:
-    parts.ingest(started(next_id(), next_id(), owner=Owner(parts.spool).name()))
-    parts.alter("UPDATE invocations SET owner = NULL")
-    assert [one.column for one in parts.damage()] == ["owner"]
-
-
 def test_an_owner_that_is_no_name_of_a_lock_is_dead(parts: StoreParts) -> None:
     parts.ingest(started(next_id(), next_id(), owner="../../etc/passwd"))
     assert parts.rows(schema.invocations, "state") == [("interrupted",)]

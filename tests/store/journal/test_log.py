@@ -38,6 +38,7 @@ from tooltrail.journal import FIRST_HASH, Cursor, JournalLog, read_journal_id
 from tooltrail.journal.ends import HINT_NAME
 from tooltrail.journal.frames import FRAMES_FROM
 from tooltrail.journal.segments import FIRST_ROOM_BYTES
+from tooltrail.journal.tasks import AppendingThread
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 
@@ -156,20 +157,22 @@ def test_eight_processes_append_each_fact_once_while_segments_are_sealed(
     assert len(segment_files(tmp_path)) > 10
 
 
+@pytest.mark.parametrize("is_shared", [True, False])
 def test_a_fork_amid_the_appends_of_other_threads_goes_on_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_shared: bool
 ) -> None:
     seal_at(monkeypatch, 20_000)
-    journal = JournalLog(tmp_path)
+    log = JournalLog(tmp_path)
+    journal = AppendingThread(log.record, lambda _: "journal") if is_shared else log
     is_over = threading.Event()
-    count, forks = [0, 0], times(3)
+    count, forks = [0, 0, 0], times(3)
 
     def append(name: int) -> None:
         while not is_over.is_set():
             record(journal, f"t{name}", [count[name]])
             count[name] += 1
 
-    threads = [threading.Thread(target=append, args=(name,)) for name in range(2)]
+    threads = [threading.Thread(target=append, args=(name,)) for name in range(3)]
     for thread in threads:
         thread.start()
     try:
@@ -179,7 +182,7 @@ def test_a_fork_amid_the_appends_of_other_threads_goes_on_by_itself(
         is_over.set()
         for thread in threads:
             thread.join()
-    acknowledged = [(f"t{name}", number) for name in range(2) for number in range(count[name])]
+    acknowledged = [(f"t{name}", number) for name in range(3) for number in range(count[name])]
     acknowledged += [(f"fork{number}", n) for number in range(forks) for n in range(3)]
     check_acknowledged(tmp_path, acknowledged)
 

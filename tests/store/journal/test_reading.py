@@ -1,5 +1,6 @@
 """A reader resumes anywhere, beside writers, and while segments are deleted."""
 
+import os
 import shutil
 import threading
 from functools import partial
@@ -253,12 +254,17 @@ def test_the_id_is_damage_only_where_no_head_has_it(
         read_journal_id(tmp_path)
 
 
-def test_links_are_not_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_pipe", [True, False])
+def test_links_are_not_followed_and_pipes_are_not_waited_for(tmp_path: Path, is_pipe: bool) -> None:
     filled(tmp_path / "elsewhere", 3)
     path, _ = end_of(tmp_path / "elsewhere")
     folder = tmp_path / "journal"
     folder.mkdir()
-    (folder / path.name).symlink_to(path)
+    if is_pipe:
+        os.mkfifo(folder / path.name)
+        os.mkfifo(folder / HINT_NAME)
+    else:
+        (folder / path.name).symlink_to(path)
     for read in (read_all, read_journal_id, partial(has_frames, cursor=Cursor())):
         with pytest.raises(UnavailableError):
             read(folder)

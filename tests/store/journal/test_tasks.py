@@ -3,13 +3,11 @@
 import asyncio
 import threading
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.support.effort import times
 from tests.support.ended import made, shell_call
-from tests.support.journals import check_acknowledged, entry, record, run_forks
+from tests.support.journals import check_acknowledged, entry
 from tests.support.recording import ingested_rows
 
 from tooltrail.journal import Acknowledge, Cursor, Entry, Frame, JournalLog, read_journal
@@ -141,26 +139,21 @@ def test_a_refused_fact_fails_its_thread_alone(tmp_path: Path) -> None:
     check_acknowledged(tmp_path, [(f"p{number}", 0) for number in (0, 1, 2, 3, 5)])
 
 
-def test_a_fork_amid_threads_that_record_goes_on_by_itself(tmp_path: Path) -> None:
-    appending = AppendingThread(JournalLog(tmp_path).record, lambda _: "journal")
-    is_over = threading.Event()
-    count, forks = [0, 0, 0], times(3)
+def test_facts_are_recorded_where_no_thread_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow(tmp_path)
+    first = threading.Thread(target=slow.appending.record, args=([entry("p0", 0)],))
+    first.start()
+    assert slow.has_begun.acquire(timeout=60)
 
-    def append(name: int) -> None:
-        while not is_over.is_set():
-            record(appending, f"t{name}", [count[name]])
-            count[name] += 1
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
 
-    threads = [threading.Thread(target=append, args=(name,)) for name in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        for number in range(forks):
-            run_forks([partial(record, appending, f"fork{number}", range(3))])
-    finally:
-        is_over.set()
-        for thread in threads:
-            thread.join()
-    acknowledged = [(f"t{name}", number) for name in range(3) for number in range(count[name])]
-    acknowledged += [(f"fork{number}", n) for number in range(forks) for n in range(3)]
-    check_acknowledged(tmp_path, acknowledged)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        slow.may_go_on.set()
+        slow.appending.record([entry("p1", 0)])
+    first.join()
+    slow.record_in_threads(entry("p2", 0), entry("p3", 0))
+    check_acknowledged(tmp_path, [(f"p{number}", 0) for number in range(4)])

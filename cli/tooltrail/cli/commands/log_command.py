@@ -67,9 +67,8 @@ def command(
     enough to name an invocation.
 
     OUTCOME says how the call ended: ok, exit 1, SIGSEGV, timeout, "error: KIND", denied,
-    interrupted, cancelled, running or unfinished. An imported call without a result is unfinished,
-    and so is a call whose end could not be applied. OUTPUT is the size of the produced output. If
-    some output was not kept, OUTPUT also shows the kept size.
+    interrupted, cancelled, running, or unfinished for an imported call without a result. OUTPUT is
+    the size of the produced output. If some output was not kept, OUTPUT also shows the kept size.
 
     With --sort, calls without such a value, or with a damaged one, are left out. CUT is the part of
     the output that the model was not shown. If another program showed it to the model, CUT is by

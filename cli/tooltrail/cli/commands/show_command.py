@@ -146,7 +146,7 @@ def _print_output(store: Store, detail: InvocationDetail, role: str | None) -> i
 def _say_absent(store: Store, detail: InvocationDetail, surface: str) -> int:
     from tooltrail.artifacts import spooled_streams
 
-    if detail.summary.state != "started" or detail.is_end_rejected:
+    if detail.summary.state != "started":
         say(f"tooltrail: invocation {detail.summary.id}: {detail.absence_of(surface)}")
         return ExitCode.INCOMPLETE
     spool = store.spool / str(detail.summary.id)

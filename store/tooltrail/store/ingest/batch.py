@@ -77,8 +77,6 @@ _ADD_RECEIPT: Final = (
     " WHERE invocation_key = ? AND receipt IS NULL AND renderer IS NULL"
 )
 """A receipt that was erased keeps its renderer."""
-_END_REJECTED: Final = "UPDATE invocations SET owner = NULL WHERE id = ? AND state = 'started'"
-"""Without an owner, the outcome is `unfinished` and not `running`."""
 
 
 def write_batch(
@@ -136,10 +134,6 @@ class _Batch:
                 problem = str(error) or repr(error)
         if problem is not None:
             self._reject(item.source, problem, subject)
-            # A call or an answer has ended, even if its end was rejected.
-            if isinstance(fact, CallEnded | MessageFact):
-                end = _END_REJECTED if isinstance(fact, CallEnded) else _END_ANSWER
-                self._changes[end].append((subject,))
 
     def write(self) -> None:
         """Insert and update all rows."""

@@ -25,10 +25,15 @@ Behind: TypeAlias = Literal["facts", "dead program"]
 _OPEN: Final = (
     "SELECT e.fact FROM ("
     # The first condition selects the partial index.
-    "SELECT journal_key, start_entry AS entry FROM invocations"
+    "SELECT id, 'call.ended' AS kind, journal_key, start_entry AS entry FROM invocations"
     " WHERE state <> 'success' AND state = 'started' AND journal_key = ? AND owner IS NOT NULL"
-    " UNION ALL SELECT journal_key, entry FROM open_answers WHERE journal_key = ?) AS o"
+    " UNION ALL SELECT message_id, 'message', journal_key, entry FROM open_answers"
+    " WHERE journal_key = ?) AS o"
     " JOIN ledger_entries AS e ON e.journal_key = o.journal_key AND e.n = o.entry"
+    # A call whose end was rejected has ended.
+    " WHERE NOT EXISTS (SELECT 1 FROM rejected_facts AS r"
+    " JOIN ledger_entries AS l ON l.journal_key = r.journal_key AND l.n = r.n"
+    " WHERE r.subject_id = o.id AND l.kind = o.kind)"
 )
 
 

@@ -120,10 +120,7 @@ def move_place(
 
 
 def _is_in(folder: Path, place: Place) -> bool:
-    """Whether a journal holds the frame before a place, or goes on behind that frame.
-
-    A damaged segment in between is reported with the next items.
-    """
+    """Whether a journal holds the frame before a place, or goes on behind that frame."""
     numbers = [one for one in segment_numbers(folder) if one >= place.cursor.segment]
     if not numbers:
         hint = peek_hint(folder)

@@ -27,6 +27,9 @@ _ORDER: Final = "order"
 _OF_STREAM: Final = {"role", "digest", "produced_size"}
 """Members of an object that describes a stream in a complete output."""
 
+_FOREIGN: Final = ("error.details", "output.error.details")
+"""Places in a complete output and an error whose keys are not Tooltrail's own."""
+
 _UNSPOKEN: Final = {"call", "data", "extras", "type"}
 """Members of a block without a text of its own: calls are recorded as such, data is no text."""
 
@@ -119,8 +122,8 @@ def _leaves(name: str, value: Any, *, without: Container[str] = ()) -> Iterator[
             members = cast("dict[str, Any]", value)
             if name == "output" and members.keys() >= _OF_STREAM:
                 continue  # stands for a stream, which is a text of its own
-            if name not in ("output", "error") or ".details" in place:  # else keys of Tooltrail
-                names |= dict.fromkeys(members)
+            if name not in ("output", "error") or place.startswith(_FOREIGN):
+                names |= dict.fromkeys(members)  # the others are keys of Tooltrail
             spoken = [(key, one) for key, one in members.items() if key not in without]
             waiting += [(f"{place}.{key}", one) for key, one in reversed(spoken)]
         elif isinstance(value, list):

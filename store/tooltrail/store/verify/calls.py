@@ -97,9 +97,6 @@ class Call:
         """Compare the values of a start; `expected` has the values that follow from the session."""
         checking, has_ended = self.checking, self.row["end_entry"] is not None
         expected |= rows.start_row(checking.connection, fact, entry)
-        if fact.owner is not None and self.row["owner"] is None:
-            refused = checking.source.rows("rejected_facts", "subject_id", [self.row["id"]])
-            expected["owner"] = None if refused else expected["owner"]
         if has_ended:
             del expected["state"]
         else:
