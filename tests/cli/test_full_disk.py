@@ -119,6 +119,7 @@ def test_a_call_that_was_killed_on_a_full_disk_is_ended_when_there_is_room(
         disk.fill()
         kill_group(process)
         process.wait(60)
+        assert process.stdout.read() == b""  # the command has ended, too
     assert len(cli.run("log", "--json").records) == 2
     disk.free()
     states = [row["state"] for row in cli.ok("log", "--json").records]

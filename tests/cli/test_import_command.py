@@ -66,13 +66,13 @@ def test_a_surface_that_is_not_recorded_is_not_a_call_that_has_not_ended(cli: Cl
     for flags in (["--surface", "complete"], ["--surface", "canonical"], ["--stream", "stdout"]):
         ended = cli.run("show", *flags)
         assert (ended.code, ended.stdout) == (4, b"")
-        assert "is not recorded: the imported file" in ended.sentence
+        assert "is not recorded: its source" in ended.sentence
 
 
 def test_a_receipt_that_is_not_recorded_has_nothing_to_compare(cli: Cli) -> None:
     imported(cli, claude_result(2, "t1", None, BASH))
     ended = cli.ok("show", "--rerender")
-    assert "receipt is not recorded: the imported file" in ended.message
+    assert "receipt is not recorded: its source" in ended.message
     assert cli.run("show", "--surface", "receipt").code == 4
     assert cli.ok("show", "--surface", "complete").text == "out\n"
 
