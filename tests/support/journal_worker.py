@@ -23,7 +23,6 @@ from tests.support.journals import entry
 from tests.support.threads import at_once
 
 from tooltrail.journal import JournalLog, log
-from tooltrail.journal.tasks import AppendingThread
 from tooltrail.records.errors import UnavailableError
 
 BATCH = 3
@@ -32,7 +31,7 @@ BATCH = 3
 
 def append(folder: str, name: str, threads: str, count: str, seal: str) -> None:
     with patch.object(log, "SEAL_BYTES", int(seal)):
-        journal = AppendingThread(JournalLog(Path(folder)).record, lambda _: "journal")
+        journal = JournalLog(Path(folder))
         at_once(
             *(
                 partial(record, journal, f"{name}{number}", int(count), say)
@@ -42,7 +41,7 @@ def append(folder: str, name: str, threads: str, count: str, seal: str) -> None:
 
 
 def record(
-    journal: AppendingThread, producer: str, count: int, say: Callable[..., None], first: int = 0
+    journal: JournalLog, producer: str, count: int, say: Callable[..., None], first: int = 0
 ) -> None:
     """Record `count` facts, and report the outcome of each."""
     number, turn = first, 0

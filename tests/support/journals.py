@@ -14,7 +14,6 @@ from tests.support.processes import NOBODY
 
 from tooltrail.journal import FIRST_HASH, Cursor, Entry, Frame, Gap, JournalLog, log, read_journal
 from tooltrail.journal.frames import link
-from tooltrail.journal.tasks import AppendingThread
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import MessageAdded
 
@@ -45,7 +44,7 @@ def entry(producer: str, number: int, size: int = 60) -> Entry:
     return Entry(fact, [body], [POLICY])
 
 
-def record(journal: JournalLog | AppendingThread, producer: str, numbers: Iterable[int]) -> None:
+def record(journal: JournalLog, producer: str, numbers: Iterable[int]) -> None:
     """Record facts one by one."""
     for number in numbers:
         journal.record([entry(producer, number)])

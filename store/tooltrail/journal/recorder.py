@@ -80,7 +80,7 @@ class Recorder:
         self.strict = strict
         self.free_bytes = free_bytes
         self._ingestion = ingestion
-        self._thread = AppendingThread(self._record, self._acknowledged)
+        self._thread = AppendingThread(self.log.append, self._acknowledged)
 
     def append(self, entries: Sequence[Entry]) -> Acknowledge:
         """Sync the files that facts name, append the facts, and return which failures they survive.
@@ -91,7 +91,7 @@ class Recorder:
                 reached.
         """
         sync_files(entries)
-        return self._acknowledged(self._thread.record(entries))
+        return self._acknowledged(self.log.append(entries))
 
     def append_async(
         self, make: Callable[[], tuple[Sequence[Entry], T]]
@@ -115,13 +115,9 @@ class Recorder:
         self.log.close()
         self.owner.release()
 
-    def _record(self, entries: Sequence[Entry]) -> Sequence[Cursor]:
-        cursors = self.log.append(entries)
+    def _acknowledged(self, cursors: Sequence[Cursor]) -> Acknowledge:
         if cursors and self.acknowledge != "process":
             self.log.sync(cursors[-1])
-        return cursors
-
-    def _acknowledged(self, cursors: Sequence[Cursor]) -> Acknowledge:
         ingestion = self._ingestion if cursors else None
         if self.acknowledge != "store" or ingestion is None:
             if ingestion is not None:

@@ -21,7 +21,6 @@ from tests.support.killing import count_moments, end_of, fork, run_and_kill
 from tests.support.threads import at_once
 
 from tooltrail.journal import JournalLog
-from tooltrail.journal.tasks import AppendingThread
 
 KILLS = 12
 KILLS_OF_A_JOURNAL = 3
@@ -83,7 +82,7 @@ class _Harness:
             if words[0] == "acked":
                 os.write(out, f"{words[1]} {words[2]}\n".encode())
 
-        journal = AppendingThread(JournalLog(self.folder).record, lambda _: "journal")
+        journal = JournalLog(self.folder)
         at_once(
             *(
                 partial(record_and_say, journal, f"{name}{thread}", 1 << 30, say)

@@ -38,7 +38,6 @@ from tooltrail.journal import FIRST_HASH, Cursor, JournalLog, read_journal_id
 from tooltrail.journal.ends import HINT_NAME
 from tooltrail.journal.frames import FRAMES_FROM
 from tooltrail.journal.segments import FIRST_ROOM_BYTES
-from tooltrail.journal.tasks import AppendingThread
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 
@@ -157,13 +156,11 @@ def test_eight_processes_append_each_fact_once_while_segments_are_sealed(
     assert len(segment_files(tmp_path)) > 10
 
 
-@pytest.mark.parametrize("is_shared", [True, False])
 def test_a_fork_amid_the_appends_of_other_threads_goes_on_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_shared: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seal_at(monkeypatch, 20_000)
-    log = JournalLog(tmp_path)
-    journal = AppendingThread(log.record, lambda _: "journal") if is_shared else log
+    journal = JournalLog(tmp_path)
     is_over = threading.Event()
     count, forks = [0, 0, 0], times(3)
 

@@ -1,19 +1,17 @@
-"""Facts of many tasks and threads are appended together, once, and each one gets its own answer."""
+"""Facts of many tasks are appended together, once, and each task gets the answer to its own."""
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.ended import made, shell_call
-from tests.support.journals import check_acknowledged, entry
 from tests.support.recording import ingested_rows
 
-from tooltrail.journal import Acknowledge, Cursor, Entry, Frame, JournalLog, read_journal
+from tooltrail.journal import Acknowledge, Cursor, Entry, Frame, read_journal
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.session import Session
-from tooltrail.journal.tasks import AppendingThread
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Store, create_store
 
@@ -79,81 +77,3 @@ def test_a_task_whose_loop_was_closed_leaves_the_thread_working(store: Store) ->
     asyncio.run(leave())
     may_go_on.set()
     assert asyncio.run(together(store, {"a": b""})) == ["store"]
-
-
-class Slow:
-    """A journal whose appends wait for the test."""
-
-    def __init__(self, folder: Path) -> None:
-        self.log = JournalLog(folder)
-        self.appending = AppendingThread(self.record, lambda _: "journal")
-        self.may_go_on = threading.Event()
-        self.has_begun = threading.Semaphore(0)
-        self.sizes = list[int]()
-        self.refused = list[Entry]()
-
-    def record(self, entries: Sequence[Entry]) -> Sequence[Cursor]:
-        self.sizes.append(len(entries))
-        self.has_begun.release()
-        assert self.may_go_on.wait(60)
-        return self.log.record(entries)
-
-    def record_in_threads(self, *entries: Entry) -> None:
-        """Record each fact in a thread. The third and later ones wait for the second append."""
-
-        def record(one: Entry) -> None:
-            try:
-                self.appending.record([one])
-            except InvalidRecordError:
-                self.refused.append(one)
-
-        threads = [threading.Thread(target=record, args=(one,)) for one in entries]
-        for thread in threads[:2]:  # one appends by itself, and one by the appending thread
-            thread.start()
-            assert self.has_begun.acquire(timeout=60)
-        waiting = self.appending._jobs
-        for count, thread in enumerate(threads[2:], 1):
-            thread.start()
-            while waiting.qsize() < count:
-                thread.join(0.001)
-        self.may_go_on.set()
-        for thread in threads:
-            thread.join()
-
-
-def test_threads_that_record_during_an_append_are_appended_together(tmp_path: Path) -> None:
-    slow = Slow(tmp_path)
-    slow.record_in_threads(*[entry(f"p{number}", 0) for number in range(6)])
-    assert slow.sizes == [1, 1, 4]
-    assert slow.refused == []
-    check_acknowledged(tmp_path, [(f"p{number}", 0) for number in range(6)])
-
-
-def test_a_refused_fact_fails_its_thread_alone(tmp_path: Path) -> None:
-    slow = Slow(tmp_path)
-    entries = [entry(f"p{number}", 0) for number in range(6)]
-    faulty = Entry(entries[4].fact.replaced(role=4))
-    slow.record_in_threads(*entries[:4], faulty, entries[5])
-    assert slow.sizes == [1, 1, 4, 1, 1, 1, 1]
-    assert slow.refused == [faulty]
-    check_acknowledged(tmp_path, [(f"p{number}", 0) for number in (0, 1, 2, 3, 5)])
-
-
-def test_facts_are_recorded_where_no_thread_can_be_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow = Slow(tmp_path)
-    first = threading.Thread(target=slow.appending.record, args=([entry("p0", 0)],))
-    first.start()
-    assert slow.has_begun.acquire(timeout=60)
-
-    def refuse(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refuse)
-        slow.may_go_on.set()
-        slow.appending.record([entry("p1", 0)])
-    first.join()
-    slow.record_in_threads(entry("p2", 0), entry("p3", 0))
-    check_acknowledged(tmp_path, [(f"p{number}", 0) for number in range(4)])
