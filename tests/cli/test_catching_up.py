@@ -6,16 +6,23 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+import pytest
 from tests.support.altering import alter
 from tests.support.cli import Cli, python, without_coverage
 from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import ROOT
 from tests.support.recording import run_command
+
+from tooltrail.cli import _location
+from tooltrail.store import store as opened
+from tooltrail.store.engines import sqlite
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.locking import ingest_lock
 
 WRITERS = 8
 READINGS = times(3)
@@ -121,6 +128,52 @@ def test_a_database_that_cannot_be_written_is_read_and_the_rest_is_said_to_wait(
     assert cli.run("verify").code == 4
     lock.rmdir()
     assert len(cli.ok("log", "--json").records) == 2
+
+
+def test_a_locked_database_is_read_after_a_short_wait(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A reader that waits as long as a writer does would hang here.
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 10_000.0)
+    monkeypatch.setattr(opened, "READ_WAIT_S", 0.1)
+    with cli.open() as store:
+        run_command(store.open_session(), b"first\n")
+    assert len(cli.ok("log", "--json").records) == 1
+    assert cli.exec("--", "true").code == 0
+    with closing(sqlite3.connect(cli.database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        ended = cli.ok("log", "--json")
+        assert len(ended.records) == 1
+        assert ended.sentence.endswith("it is locked by another process")
+    assert len(cli.ok("log", "--json").records) == 2
+
+
+def test_maintenance_does_not_stop_a_reader(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opened, "READ_WAIT_S", 0.1)
+    with cli.open() as store:
+        run_command(store.open_session(), b"first\n")
+    assert len(cli.ok("log", "--json").records) == 1
+    assert cli.exec("--", "true").code == 0
+    with cli.open() as store, ingest_lock(store.database, exclusive=True):
+        ended = cli.ok("log", "--json")
+        assert len(ended.records) == 1
+        assert ended.sentence.endswith(f"maintenance of {cli.database} runs")
+    assert len(cli.ok("log", "--json").records) == 2
+
+
+def test_a_command_that_waits_for_the_database_says_so(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cli.open() as store:
+        run_command(store.open_session(), b"first\n")
+    assert cli.exec("--", "true").code == 0
+    monkeypatch.setattr(_location, "_SILENT_S", 0.0)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 1.0)
+    with closing(sqlite3.connect(cli.database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        ended = cli.run("repair")
+    assert ended.code == 5
+    assert ended.message.startswith("tooltrail: waiting to ingest facts")
 
 
 def test_a_damaged_row_is_named_and_hides_no_other(cli: Cli) -> None:

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tooltrail.cli._output import say
 
 if TYPE_CHECKING:
     from tooltrail.store import Store
     from tooltrail.store.engines.targets import Target
+
+_SILENT_S: Final = 2.0
+_WAITING: Final = "tooltrail: waiting to ingest facts: another program may use the database"
 
 
 class Location(NamedTuple):
@@ -99,8 +102,24 @@ def refuse_other_file(target: "Target") -> None:
 
 @contextmanager
 def _ingestion_bar() -> Generator[Callable[[int], None]]:
-    """A progress line for one run of ingestion, if the run takes longer than a second."""
+    """A progress line for one run of ingestion, if the run takes longer than a second.
+
+    A run that has ingested nothing for a while waits for another program, and says so.
+    """
+    from threading import Timer  # noqa: PLC0415  not for --help
+
     from tooltrail.cli._long_commands import progress_bar  # noqa: PLC0415  not for --help
 
+    waiting = Timer(_SILENT_S, say, [_WAITING])
+    waiting.daemon = True
+    waiting.start()
     with progress_bar("ingesting facts", delay_s=1) as update:
-        yield lambda count: update(count, 0)
+
+        def show(count: int) -> None:
+            waiting.cancel()
+            update(count, 0)
+
+        try:
+            yield show
+        finally:
+            waiting.cancel()

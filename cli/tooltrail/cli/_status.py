@@ -21,6 +21,7 @@ from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.behind import what_is_behind
 from tooltrail.store.keep.condition import JournalState, read_condition
+from tooltrail.store.read.reader import Reader
 from tooltrail.store.roots import mark_path
 from tooltrail.store.store import Store
 
@@ -47,7 +48,8 @@ _COUNTS: Final = {
 
 def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
     """Read all members that `--json` prints. Counting the bodies reads all of them."""
-    counts = asdict(store.reader.counts(with_bodies=with_bodies))
+    reader = store.reader
+    counts = asdict(reader.counts(with_bodies=with_bodies))
     info, lag, condition = store.info, store.lag, read_condition(store)
     return {
         "database": str(store.database.target),
@@ -64,7 +66,7 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
         "spool_bytes": _folder_size(store.spool),
         "index": index_record(store),
         "redaction_rules": len(used_rules().rules),
-        "not_redacted_sessions": _not_redacted(store),
+        "not_redacted_sessions": _not_redacted(reader),
         "other_spools": _other_spools(store, condition.journals),
         "condition": asdict(condition),
     }
@@ -85,8 +87,8 @@ def _other_spools(store: Store, journals: Sequence[JournalState]) -> list[str]:
     return sorted(found)
 
 
-def _not_redacted(store: Store) -> int:
-    newest = store.reader.sessions(limit=_NEWEST)
+def _not_redacted(reader: Reader) -> int:
+    newest = reader.sessions(limit=_NEWEST)
     return sum(NOT_REDACTED.items() <= json.loads(one.environment).items() for one in newest)
 
 

@@ -8,13 +8,15 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from tooltrail.journal import Cursor, furthest_end, has_frames, read_journal_id
-from tooltrail.records.errors import TooltrailError, unavailable_if_failing
+from tooltrail.records.errors import TooltrailError, UnavailableError, unavailable_if_failing
+from tooltrail.store.engines import sqlite
 from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.failures import translated_errors
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.behind import find_cursor
 
@@ -42,8 +44,7 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
     """
     target = database.target
     if isinstance(target, SqliteTarget):
-        path = target.path.with_name(f"{target.path.name}-ingest.lock")
-        with _lock_file(path, f"lock {path} cannot be opened") as descriptor:
+        with _lock_file(*_ingest_lock_file(target)) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
             yield lambda: None  # a file lock lasts while the file is open
         return
@@ -56,6 +57,30 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
         finally:
             with suppress(TooltrailError):  # the lock went with a lost connection
                 connection.query(f"SELECT pg_advisory_unlock{kind}{lock}", (_LOCK,))
+
+
+def check_free(database: Database, wait_s: float) -> None:
+    """Check that nothing hinders the ingestion into an SQLite file for longer than `wait_s`.
+
+    Raises:
+        UnavailableError: maintenance runs, or another program holds the lock of the file.
+    """
+    target, deadline = database.target, time.monotonic() + wait_s
+    if not isinstance(target, SqliteTarget):
+        return
+    with _lock_file(*_ingest_lock_file(target)) as descriptor:
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                break
+            if time.monotonic() >= deadline:
+                raise UnavailableError(f"maintenance of {target} runs")
+            time.sleep(_INTERVAL_S)
+    with (
+        translated_errors(target),
+        closing(sqlite.connect(target.path, wait_s=wait_s)) as connection,
+    ):
+        connection.execute("BEGIN IMMEDIATE")
 
 
 @contextmanager
@@ -88,6 +113,12 @@ def _lock_or_pass(database: Database, folder: Path, descriptor: int) -> Cursor |
         if cursor.offsets >= end or not has_frames(folder, cursor):
             return cursor
         time.sleep(_INTERVAL_S)
+
+
+def _ingest_lock_file(target: SqliteTarget) -> tuple[Path, str]:
+    """The file of the ingest lock, and the error if it cannot be opened."""
+    path = target.path.with_name(f"{target.path.name}-ingest.lock")
+    return path, f"lock {path} cannot be opened"
 
 
 @contextmanager

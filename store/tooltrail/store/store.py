@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from tooltrail.records.errors import DamageError, StoreExistsError, TooltrailError, UnavailableError
@@ -22,6 +22,7 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
 from tooltrail.store.ingest.behind import what_is_behind
+from tooltrail.store.locking import check_free
 from tooltrail.store.roots import mark_path, named_root, resolve_root
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from tooltrail.store.read.reader import Reader
 
 T = TypeVar("T")
+
+READ_WAIT_S: Final = 3.0
+"""Seconds that a reader waits until an SQLite file is free for ingestion."""
 
 Ingesting = Callable[[], AbstractContextManager[Callable[[int], object]]]
 
@@ -151,7 +155,8 @@ class Store(AbstractContextManager["Store"]):
         """Reads the store; raises like `info`.
 
         Every fact that was acknowledged on this host before is ingested first. If the database
-        cannot be written, the reader returns what is there, and `lag` says why the rest is missing.
+        cannot be written, or is locked for some seconds, the reader returns what is there, and
+        `lag` says why the rest is missing.
         """
         from tooltrail.store.read.reader import Reader  # noqa: PLC0415  recorders do not read
 
@@ -161,6 +166,7 @@ class Store(AbstractContextManager["Store"]):
             with self.database.read() as connection:
                 behind = what_is_behind(connection, self.spool)
             if behind is not None:
+                check_free(self.database, READ_WAIT_S)
                 self._ingest(thoroughly=behind == "dead program")
         except (UnavailableError, DamageError) as error:
             self.lag = error
