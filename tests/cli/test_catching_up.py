@@ -15,6 +15,7 @@ from tests.support.altering import alter
 from tests.support.cli import Cli, python, without_coverage
 from tests.support.effort import times
 from tests.support.evidence import check_evidence
+from tests.support.journals import write_at
 from tests.support.processes import ROOT
 from tests.support.recording import run_command
 
@@ -174,6 +175,24 @@ def test_a_command_that_waits_for_the_database_says_so(
         ended = cli.run("repair")
     assert ended.code == 5
     assert ended.message.startswith("tooltrail: waiting to ingest facts")
+
+
+def test_status_says_that_a_journal_is_damaged(cli: Cli) -> None:
+    with cli.open() as store:
+        run_command(store.open_session(), b"first\n")
+    assert cli.exec("--", "true").code == 0
+    segment = cli.spool / "journal" / "00000001.seg"
+    moved = segment.rename(cli.folder / "moved.seg")
+    segment.symlink_to(moved)
+    ended = cli.run("status")
+    assert ended.code == 4
+    assert "not a regular file; put the file back" in ended.message
+    moved.rename(segment)
+    assert cli.ok("status").message == ""
+    write_at(segment, 8, b"damage")
+    ended = cli.run("status")
+    assert ended.code == 4
+    assert "its head is altered" in ended.message
 
 
 def test_a_damaged_row_is_named_and_hides_no_other(cli: Cli) -> None:

@@ -41,6 +41,7 @@ from tooltrail.journal.segments import (
 from tooltrail.records.errors import DamageError
 
 HINT_NAME: Final = "end"
+_SAFE: Final = os.O_CLOEXEC | os.O_NOFOLLOW
 _ZEROS: Final = bytes(HEADER_SIZE)
 
 ID_SIZE: Final = 16
@@ -125,10 +126,11 @@ class JournalLock:
     def _open(self) -> None:
         self.close()
         make_private_folder(self.folder)
-        flags = os.O_CLOEXEC | os.O_NOFOLLOW
-        self.descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | flags)
+        self.descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
         hint = self.folder / HINT_NAME
-        self._hint = os.open(hint, os.O_RDWR | os.O_CREAT | flags, 0o600)
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(hint, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE, 0o600))
+        self._hint = open_regular(hint, os.O_RDWR)
 
 
 def peek_hint(folder: Path) -> Tail | None:

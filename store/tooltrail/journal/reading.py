@@ -3,9 +3,11 @@
 A reader needs no lock. It stops at the first offset without a complete frame, unless later frames
 prove that the bytes there are damaged: then it reports a `Gap` and continues behind the damage.
 
-Every function raises `UnavailableError` if a file cannot be read, synced or deleted.
+Every function raises `UnavailableError` if a file cannot be read, synced or deleted, and
+`DamageError` if a link or a pipe is in its place.
 """
 
+import errno
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -193,7 +195,7 @@ def delete_segments(folder: Path, *, before: int) -> int:
 def _opened(folder: Path, number: int) -> Generator[int]:
     """The descriptor of a segment. Raises `FileNotFoundError` if the segment was deleted.
 
-    Other errors of the block raise `UnavailableError`, too.
+    Other errors of the block are translated, too.
     """
     path = segment_path(folder, number)
     try:
@@ -206,6 +208,8 @@ def _opened(folder: Path, number: int) -> Generator[int]:
         raise
     except OSError as error:
         problem = f"segment {path} cannot be read or synced: {error.strerror}"
+        if error.errno == errno.EINVAL:  # a link or a pipe; see `open_regular`
+            raise DamageError(problem, path=str(path)) from error
         raise UnavailableError(problem) from error
 
 

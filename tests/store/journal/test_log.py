@@ -313,7 +313,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (folder / "00000001.seg").symlink_to(segment_files(elsewhere.folder)[0])
     with pytest.raises(tooltrail.records.errors.UnavailableError):
         record(JournalLog(folder), "p", [0])
-    with pytest.raises(tooltrail.records.errors.UnavailableError):
+    with pytest.raises(tooltrail.records.errors.DamageError):
         read_all(folder)
     (folder / "00000001.seg").unlink()
     (folder / HINT_NAME).unlink()
@@ -321,6 +321,10 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     with pytest.raises(tooltrail.records.errors.UnavailableError):
         record(JournalLog(folder), "p", [0])
     assert not (tmp_path / "somewhere").exists()
+    (folder / HINT_NAME).unlink()
+    os.mkfifo(folder / HINT_NAME)
+    with pytest.raises(tooltrail.records.errors.UnavailableError, match="end is not a regular"):
+        record(JournalLog(folder), "p", [0])
     assert segment_files(elsewhere.folder)[0].read_bytes() == before
 
 

@@ -21,9 +21,11 @@ def command(location: Location, bodies: bool, as_json: bool) -> int:
     Exits with 4 if a recorded fact could not be applied, or if a journal is damaged.
     """
     from tooltrail.cli._status import is_complete, lines_of, status_of, warnings_of
+    from tooltrail.records.errors import DamageError
 
     with location.open() as store:
         status = status_of(store, with_bodies=bodies)
+        is_damaged = isinstance(store.lag, DamageError)
         store.lag = None  # `warnings_of` reports the lag instead
     if as_json:
         print_array([status])
@@ -31,4 +33,4 @@ def command(location: Location, bodies: bool, as_json: bool) -> int:
         write("".join(f"{printable(line)}\n" for line in lines_of(status)))
     for warning in warnings_of(status):
         say(f"warning: {printable(warning)}")
-    return ExitCode.OK if is_complete(status) else ExitCode.INCOMPLETE
+    return ExitCode.INCOMPLETE if is_damaged or not is_complete(status) else ExitCode.OK
