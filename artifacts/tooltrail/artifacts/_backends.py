@@ -17,7 +17,7 @@ from tooltrail.artifacts._local import LocalPublisher, read_facts, read_range
 from tooltrail.artifacts._private import open_without_links
 from tooltrail.artifacts._ranges import clip
 from tooltrail.artifacts.sink import FRAME_SIZE, SinkCapabilities
-from tooltrail.records.errors import PathEscapeError
+from tooltrail.records.errors import DamageError
 
 _MEMORY_LOCK = threading.Lock()
 """fsspec has one set of memory objects per process, so one lock guards it."""
@@ -107,7 +107,8 @@ class LocalBackend:
         target = self._root / path
         # Path.resolve raises RuntimeError for a loop of links.
         if not Path(os.path.realpath(target)).is_relative_to(self._root):
-            raise PathEscapeError(f"a symbolic link leads {path!r} out of the artifact root")
+            problem = f"a symbolic link leads {path!r} out of the artifact root"
+            raise DamageError(problem, path=path)
         return str(target)
 
     def publish(self, source: Path, target: str) -> bool:

@@ -3,11 +3,13 @@
 import shutil
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 from tests.support import schema
 from tests.support.call_facts import as_shown, ended, next_id, started
+from tests.support.recording import run_command
 from tests.support.store_parts import StoreParts, ended_spooled, spool
 
 from tooltrail.artifacts import artifact_path
@@ -16,7 +18,9 @@ from tooltrail.records import UnavailableError
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import ArtifactFact, CallEnded
+from tooltrail.store import open_store
 from tooltrail.store.ingest import ingester
+from tooltrail.store.keep.condition import read_condition
 
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "", "error": None}
@@ -347,3 +351,20 @@ def test_a_folder_that_a_killed_ingester_left_is_removed(parts: StoreParts) -> N
     spool(parts, unknown := next_id(), LONG)
     parts.ingest()
     assert folders(parts) == {str(running), str(unknown)}
+
+
+def test_a_link_in_the_artifact_root_rejects_no_fact(tmp_path: Path) -> None:
+    elsewhere, root = tmp_path / "elsewhere", tmp_path / "trail.db-artifacts"
+    elsewhere.mkdir()
+    root.mkdir()
+    (root / "sha256").symlink_to(elsewhere)
+    with open_store(tmp_path / "trail.db") as store, store.open_session() as session:
+        finished = run_command(session, LONG)
+        assert store.ingest().rejected_count == 0
+        (waiting,) = read_condition(store).pending
+        assert (waiting.digest, waiting.size) == (digest_of(LONG), len(LONG))
+        assert "a symbolic link leads" in waiting.reason
+        assert not list(elsewhere.iterdir())
+        (root / "sha256").unlink()
+        assert store.ingest().published_count == 1
+        assert store.reader.invocation(finished.invocation_id).artifacts
