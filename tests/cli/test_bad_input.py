@@ -22,6 +22,7 @@ from tests.support.waiting import until
 
 from tooltrail.artifacts import FrameIndex, encode
 from tooltrail.migrations import HEAD_REVISION
+from tooltrail.records import InvalidRecordError
 from tooltrail.store import open_store
 from tooltrail.store.engines.sqlite_library import sqlite3
 
@@ -116,6 +117,8 @@ def test_the_database_of_another_application_is_refused_and_left_as_it_is(nowher
     assert (ended.code, ended.stdout, ended.sentence) == (2, b"", sentence)
     for command in ("init", "session open"):
         assert refused(nowhere, command, 2) == sentence
+    with pytest.raises(InvalidRecordError, match="another application uses the file"):
+        open_store(nowhere.database)
     assert refused(nowhere, "status", 5) == sentence
     assert [one.name for one in nowhere.folder.iterdir()] == ["trail.db"]
     # Facts may wait for a store that was replaced. The refusal is the same.

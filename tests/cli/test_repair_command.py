@@ -101,7 +101,9 @@ def test_output_waits_for_an_artifact_root_that_is_away(cli: Cli) -> None:
     assert ended.code == 5
     assert "1 artifact waiting for the artifact root: " in ended.message
     status = cli.ok("status")
-    assert "1 artifact (100 kB) waiting for the artifact root" in status.message
+    (waiting,) = [one for one in status.message.splitlines() if "1 artifact (100 kB)" in one]
+    reason = ended.message.split("waiting for the artifact root: ")[1].strip()
+    assert waiting.endswith(f": {reason}")
     assert cli.ok("show", "--stream", "stdout").stdout == b"line\n" * 20_000
     (cli.folder / "away").rename(root)
     assert "1 waiting artifact stored" in cli.ok("repair").message

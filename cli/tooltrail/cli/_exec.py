@@ -18,7 +18,6 @@ from tooltrail.cli._exec_options import (
     read_request,
 )
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._location import refuse_other_file
 from tooltrail.cli._output import say
 from tooltrail.cli._process import (
     ChildExit,
@@ -85,7 +84,9 @@ def run_recorded(request: Request) -> int:
         has_database = is_there(target)
     # If the journal cannot be reached, recording the start raises the error.
     has_journal = os.path.exists(spool / "journal")  # noqa: PTH110  never raises, unlike `Path.exists`
-    if not has_journal:
+    if has_database and not has_journal:
+        from tooltrail.store.opening import refuse_other_file  # noqa: PLC0415  once in a store's life
+
         refuse_other_file(target)
     is_new = not (has_database or has_journal)
     rules = None if request.no_redact else used_rules()

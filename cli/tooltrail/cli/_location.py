@@ -1,7 +1,7 @@
 """The location of the store: options, then the environment, then the user's data folder."""
 
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -9,7 +9,6 @@ from tooltrail.cli._output import say
 
 if TYPE_CHECKING:
     from tooltrail.store import Store
-    from tooltrail.store.engines.targets import Target
 
 _SILENT_S: Final = 2.0
 _WAITING: Final = "tooltrail: waiting to ingest facts: another program may use the database"
@@ -39,11 +38,8 @@ class Location(NamedTuple):
             create: whether to create a missing store.
             imports: whether to import the events that hooks have logged.
         """
-        from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415  not for --help
         from tooltrail.store.opening import open_store  # noqa: PLC0415  not for --help
 
-        if create and not self._has("journal"):
-            refuse_other_file(parse_target(self.database))
         if imports and self._has("hooks"):
             from tooltrail.cli._hook_events import import_and_report  # noqa: PLC0415  for few
 
@@ -73,31 +69,6 @@ class Location(NamedTuple):
             return (self.spool_folder / folder).is_dir()
         except OSError:
             return False  # opening the store reports that the spool cannot be read
-
-
-def refuse_other_file(target: "Target") -> None:
-    """Refuse a file that is no store. Otherwise the first record would create a spool beside it."""
-    from tooltrail.records import errors  # noqa: PLC0415  not for --help
-    from tooltrail.store.engines import targets  # noqa: PLC0415  not for --help
-
-    if not isinstance(target, targets.SqliteTarget):
-        return
-    found = b""
-    # A database that cannot be read hinders no record.
-    with suppress(OSError), target.path.open("rb") as file:
-        found = file.read(len(targets.SQLITE_HEADER))
-    if found not in (b"", targets.SQLITE_HEADER):
-        raise errors.InvalidRecordError(f"{target} is not an SQLite database")
-    if found:
-        from tooltrail.store.info import refuse_other  # noqa: PLC0415  for the first record alone
-        from tooltrail.store.opening import open_existing  # noqa: PLC0415  see above
-
-        with (
-            suppress(errors.UnavailableError, errors.DamageError),
-            closing(open_existing(target)) as database,
-            database.read() as connection,
-        ):
-            refuse_other(connection, errors.InvalidRecordError)
 
 
 @contextmanager

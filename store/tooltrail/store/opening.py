@@ -1,13 +1,27 @@
 """Functions that open and create a store: constructors only assign."""
 
-from contextlib import closing
+import os
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final, Unpack
 
-from tooltrail.records.errors import InvalidRecordError, StoreNotFoundError
+from tooltrail.journal.segments import JOURNAL_FOLDER
+from tooltrail.records.errors import (
+    DamageError,
+    InvalidRecordError,
+    StoreNotFoundError,
+    UnavailableError,
+)
 from tooltrail.store.engines.database import Database
-from tooltrail.store.engines.targets import Target, absolute_path, is_there, parse_target
-from tooltrail.store.info import required_revision
+from tooltrail.store.engines.targets import (
+    SQLITE_HEADER,
+    SqliteTarget,
+    Target,
+    absolute_path,
+    is_there,
+    parse_target,
+)
+from tooltrail.store.info import refuse_other, required_revision
 from tooltrail.store.roots import default_spool, named_root
 from tooltrail.store.store import Store, StoreOptions
 
@@ -47,8 +61,8 @@ def open_store(
         create: whether a missing store is created.
 
     Raises:
-        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server, or
-            `acknowledge` is none of the three values.
+        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server, or it
+            is the file of another application, or `acknowledge` is none of the three values.
         TypeError: there is no such option.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
@@ -59,6 +73,8 @@ def open_store(
     target = parse_target(database)
     opened = Database(target) if create else open_existing(target)
     folder = absolute_path(spool) if spool else default_spool(target)
+    if create and not os.path.exists(folder / JOURNAL_FOLDER):  # noqa: PTH110  never raises
+        refuse_other_file(target)
     return Store(opened, folder, options, creates=create)
 
 
@@ -101,6 +117,27 @@ def open_existing(target: Target) -> Database:
     if not is_there(target):
         raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
     return Database(target)
+
+
+def refuse_other_file(target: Target) -> None:
+    """Raise `InvalidRecordError` for a file that is no store and no empty file.
+
+    Called before the first record, which would create a spool beside the file. A database that
+    cannot be read is not refused: it hinders no record.
+    """
+    found = b""
+    if isinstance(target, SqliteTarget):
+        with suppress(OSError), target.path.open("rb") as file:
+            found = file.read(len(SQLITE_HEADER))
+    if found not in (b"", SQLITE_HEADER):
+        raise InvalidRecordError(f"{target} is not an SQLite database")
+    if found:
+        with (
+            suppress(UnavailableError, DamageError),
+            closing(Database(target)) as database,
+            database.read() as connection,
+        ):
+            refuse_other(connection, InvalidRecordError)
 
 
 def store_revision(database: str | Path) -> str:
