@@ -225,6 +225,35 @@ def test_a_folder_that_cannot_be_read_is_reported(
     assert f"tooltrail: {unread} cannot be read: Permission denied\n" in ended.message
 
 
+def test_a_file_of_another_format_than_the_named_one_is_refused(cli: Cli) -> None:
+    path = session_file(cli.folder / "in")
+    ended = cli.run("import", "--format", "codex", str(path))
+    assert (ended.code, ended.sentence) == (3, f"{path} has no session of the format codex")
+    ended = cli.run("import", "--format", "codex", str(path.parent))
+    assert ended.code == 3
+    assert f"1 file of another format was skipped, such as {path}\n" in ended.message
+    assert cli.ok("import", "--format", "claude-code", str(path)).lines[1:]
+    assert cli.ok("import", "--format", "claude-code", str(path)).lines[1:]  # nothing is new
+
+
+def test_an_archive_that_cannot_be_opened_is_named(cli: Cli) -> None:
+    path = session_file(cli.folder / "in")
+    cut = path.with_name("cut.eval")
+    cut.write_bytes(b"PK\x03\x04 and no more")
+    ended = cli.run("import", str(path.parent))
+    assert ended.code == 4
+    assert f"{cut} is damaged; it may be a session\n" in ended.message
+
+
+def test_an_output_that_is_gone_is_in_the_report(cli: Cli) -> None:
+    gone = {**BASH, "persistedOutputPath": "/gone/out.txt", "persistedOutputSize": 9000}
+    lines = [LINES[0], claude_result(2, "t1", "out", gone, is_error=False)]
+    path = write_lines(cli.folder / "s.jsonl", lines)
+    ended = cli.ok("import", str(path))
+    assert f"{path}: 1 output of which the file has only a part\n" in ended.message
+    assert len(cli.ok("log", "--json", "--where", "lost > 0").records) == 1
+
+
 def test_files_of_no_known_format_in_a_folder_are_counted(cli: Cli) -> None:
     folder = cli.folder / "in"
     path = session_file(folder)
@@ -265,8 +294,10 @@ def test_only_files_that_changed_since_are_imported(cli: Cli) -> None:
     os.utime(old, (1_700_000_000, 1_700_000_000))
     rows = cli.ok("import", "--since", "1h", str(cli.folder / "in")).lines[1:]
     assert [row.split()[-1] for row in rows] == [str(new)]
-    assert cli.ok("import", "--since", "1h", str(old)).message == (
-        "0 new facts recorded, 0 known already\n"
+    ended = cli.ok("import", "--since", "1h", str(old))
+    assert (ended.text, ended.message) == (
+        "",
+        "left out 1 file that did not change since then\n0 new facts recorded, 0 known already\n",
     )
 
 

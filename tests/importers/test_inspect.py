@@ -180,7 +180,11 @@ def test_a_damaged_file_in_an_archive_costs_only_itself(tmp_path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(data.replace(b'"epoch": 1, "messages"', b'"epoch": 2, "messages"'))
     imported = import_one(tmp_path, path)
-    assert [one.number for one in imported.damaged] == [2]
+    (damaged,) = imported.damaged
+    assert (damaged.number, damaged.damage) == (
+        2,
+        "samples/7_epoch_1.json in the archive cannot be read, and all calls in it are lost",
+    )
     assert imported.counts["other_lines"] == 1
     path.write_bytes(data[:-30])  # still being written
     with pytest.raises(NotFoundError):

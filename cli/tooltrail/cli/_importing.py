@@ -50,17 +50,20 @@ def import_with_bar(
         TooltrailError: none of the paths can be imported.
     """
     changed_after = 0 if since is None else since.timestamp()
+    found = [*_files(paths)]
     files = [
         file
-        for file, state in _files(paths)
+        for file, state in found
         if state is None or stat.S_ISDIR(state.st_mode) or state.st_mtime >= changed_after
     ]
     for folder in () if paths else usual_folders(os.environ, Path.home()):
-        found = counted(sum(one.is_relative_to(folder) for one in files), "file")
-        say(f"found {found} in {printable(str(folder))}")
+        inside = counted(sum(one.is_relative_to(folder) for one in files), "file")
+        say(f"found {inside} in {printable(str(folder))}")
+    if unchanged := len(found) - len(files):
+        say(f"left out {counted(unchanged, 'file')} that did not change since then")
     importer = Importer(spool, rules, is_dry_run=is_dry_run)
     results, skipped = _import_all(importer, files, paths, format_name)
-    _say_skipped([one.path for one in skipped])
+    _say_skipped([one.path for one in skipped], format_name)
     failures = [one for one in results if isinstance(one, TooltrailError)]
     if failures and len(failures) == len(results):
         raise failures[0]
@@ -124,11 +127,21 @@ def _import_each(
             break  # for the other files there is no room either
 
 
-def _say_skipped(files: Sequence[Path]) -> None:
+def _say_skipped(files: Sequence[Path], format_name: str | None) -> None:
     if files:
+        kind = "of another format" if format_name else "of no known format"
         verb = "was" if len(files) == 1 else "were"
         such_as = printable(str(files[0]))
-        say(f"{counted(len(files), 'file')} of no known format {verb} skipped, such as {such_as}")
+        say(f"{counted(len(files), 'file')} {kind} {verb} skipped, such as {such_as}")
+
+
+def say_unread(files: Sequence[UnknownFormatError]) -> None:
+    """Name the skipped files that may be sessions."""
+    for file in files:
+        what = "of no known format; it may be a session of a newer version"
+        if file.is_damaged:
+            what = "damaged; it may be a session"
+        say(f"{printable(str(file.path))} is {what}")
 
 
 def follow(
@@ -166,19 +179,25 @@ def follow(
                 if one.counts.get("new"):
                     has_new = True
                     yield one
-        _say_skipped([*skipped][count:])
+        _say_skipped([*skipped][count:], format_name)
         if has_new or has_events(location.spool_folder):
             with location.open(create=True) as store:  # imports hook events
                 _ = store.reader  # ingests
         wait_for_more(FOLLOW_INTERVAL_S)
 
 
-def print_report(results: Sequence[ImportResult], *, as_json: bool, is_dry_run: bool) -> int:
+def print_report(
+    results: Sequence[ImportResult],
+    skipped: Sequence[UnknownFormatError] = (),
+    *,
+    as_json: bool,
+    is_dry_run: bool,
+) -> int:
     """Print what was imported from each file, and return the exit code."""
     imported = [one for one in results if isinstance(one, Imported)]
     if as_json:
         print_array([_record_of(one) for one in imported])
-    else:
+    elif imported:
         names = [name.upper() for name in _COLUMNS]
         rows = [
             [one.format, *(f"{one.counts.get(name, 0):,}" for name in _COLUMNS), str(one.path)]
@@ -190,9 +209,12 @@ def print_report(results: Sequence[ImportResult], *, as_json: bool, is_dry_run: 
     say(f"{counted(totals['new'], 'new fact')} {verb}, {totals['known']:,} known already")
     for one in imported:
         _say_problems(one)
+    # Agents leave other files, too, but no other archives.
+    unread = [one for one in skipped if one.is_damaged and one.path.suffix == ".eval"]
+    say_unread(unread)
     if (failed := failure_code(results)) is not None:
         return failed
-    return ExitCode.INCOMPLETE if any(one.damaged for one in imported) else ExitCode.OK
+    return ExitCode.INCOMPLETE if unread or any(one.damaged for one in imported) else ExitCode.OK
 
 
 def failure_code(results: Sequence[ImportResult]) -> ExitCode | None:
@@ -204,6 +226,8 @@ def failure_code(results: Sequence[ImportResult]) -> ExitCode | None:
 def _say_problems(one: Imported) -> None:
     name = printable(str(one.path))
     say_damage(one.path, one.damaged, "; --json lists them all")
+    if incomplete := one.counts.get("incomplete_outputs", 0):
+        say(f"{name}: {counted(incomplete, 'output')} of which the file has only a part")
     if unpaired := one.counts.get("unpaired_calls", 0):
         say(f"{name}: {counted(unpaired, 'call')} without a result")
     if unpaired := one.counts.get("unpaired_results", 0):

@@ -146,8 +146,8 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
         oldest, size = found["pending"][0], size_of(found["pending_bytes"])
         yield (
             f"{waiting} ({size}) waiting for the artifact root; the oldest since "
-            f"{shown(oldest['noticed_at'])} in the spool {oldest['spool']} of host {oldest['host']}: "
-            f"{oldest['reason']}"
+            f"{shown(oldest['noticed_at'])} in the spool {oldest['spool']} of host "
+            f"{oldest['host']}: {oldest['reason']}"
         )
     yield from _rejections(found)
     for disk in ("database", "spool"):

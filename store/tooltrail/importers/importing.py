@@ -86,10 +86,17 @@ FORMATS: Final[dict[str, Format]] = {
 
 
 class UnknownFormatError(NotFoundError):
-    """A file is of no known format; `is_damaged` says whether it has a line that is not JSON."""
+    """A file is of no known format, or not of the named one.
 
-    def __init__(self, path: Path, *, is_damaged: bool) -> None:
-        super().__init__(f"{path} is of no known format; the formats are {', '.join(FORMATS)}")
+    Attributes:
+        is_damaged: whether it has a line that is not JSON.
+    """
+
+    def __init__(self, path: Path, format_name: str | None = None, *, is_damaged: bool) -> None:
+        problem = f"is of no known format; the formats are {', '.join(FORMATS)}"
+        if format_name is not None:
+            problem = f"has no session of the format {format_name}"
+        super().__init__(f"{path} {problem}")
         self.path = path
         self.is_damaged = is_damaged
 
@@ -136,6 +143,9 @@ class Importer:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
                 imported = self.import_lines(source, reader, _watched(file, on_progress))
+                is_empty = not (source.since or imported.damaged or imported.counts.get("sessions"))
+                if format_name and is_empty:
+                    raise UnknownFormatError(path, format_name, is_damaged=False)
                 # The writer may still complete a line that is cut.
                 cut_at = (one.offset for one in imported.damaged if one.is_cut)
                 if not self._is_dry_run:

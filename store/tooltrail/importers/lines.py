@@ -76,7 +76,8 @@ def _archived(file: IO[bytes]) -> Iterator[Line]:
             data = archive.read(info)
             yield Line(info.header_offset, data, json.loads(data), number)
         except _UNREADABLE:
-            yield Line(info.header_offset, b"", None, number, _NO_JSON)
+            reason = f"{info.filename} in the archive cannot be read, and all calls in it are lost"
+            yield Line(info.header_offset, b"", None, number, reason)
     file.seek(size)  # everything was read
 
 

@@ -80,9 +80,9 @@ class Recording:
         rules: the secrets to replace; None for none.
 
     Attributes:
-        counts: events by kind: `sessions`, `messages`, `calls`, `results`, `unpaired_calls`,
-            `unpaired_results`, `other_lines`; `unknown: TYPE` for lines of types that this program
-            does not know; and the facts, `new` and `known`.
+        counts: events by kind: `sessions`, `messages`, `calls`, `results`, `incomplete_outputs`,
+            `unpaired_calls`, `unpaired_results`, `other_lines`; `unknown: TYPE` for lines of types
+            that this program does not know; and the facts, `new` and `known`.
         calls: the number of calls with an id, by the session and the id in the source.
         results: the calls with a result, each by its session and its id in the source.
     """
@@ -296,6 +296,7 @@ class Recording:
             kind = None
         else:
             self.results.add(name)
+            self.counts["incomplete_outputs"] += bool(found.output and found.output.lost)
             if call is not None and found.receipt is None:
                 self._unseen[name] = call, found._replace(output=None)
         if not self._begin_fact(kind):

@@ -1,7 +1,6 @@
 """`tooltrail coverage`: compare the store with the transcripts of an agent."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,11 +11,11 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import SourcePath, format_option, json_option, store_options
-from tooltrail.cli._output import counted, print_array, printable, say
+from tooltrail.cli._output import counted, print_array, say
 from tooltrail.cli._tables import print_table
 
 if TYPE_CHECKING:
-    from tooltrail.importers.importing import UnknownFormatError
+    pass
 
 
 @click.command("coverage")
@@ -51,7 +50,7 @@ def command(
     files. Exits with 5 if a file or a folder cannot be read.
     """
     from tooltrail.cli._coverage import Compared, compare
-    from tooltrail.cli._importing import failure_code, import_with_bar
+    from tooltrail.cli._importing import failure_code, import_with_bar, say_unread
     from tooltrail.cli._long_commands import progress_bar
     from tooltrail.cli._redaction import used_rules
     from tooltrail.store import create_store
@@ -84,17 +83,7 @@ def command(
     results = ("matched", "missing", "extra", "differing")
     each = ", ".join(f"{counts[one]:,} {one}" for one in results)
     say(f"compared {counted(len(found), 'call')}: {each}")
-    has_unread = _say_unread(skipped)
-    return ExitCode.DAMAGED if gaps or has_unread else ExitCode.OK
-
-
-def _say_unread(skipped: "Sequence[UnknownFormatError]") -> bool:
-    """Name the skipped files that may be sessions; return whether there are any."""
     # A `.json` file that can be read is not a session: agents keep settings in such files.
     unread = [file for file in skipped if file.is_damaged or file.path.suffix != ".json"]
-    for file in unread:
-        what = "of no known format; it may be a session of a newer version"
-        if file.is_damaged:
-            what = "damaged; it may be a session"
-        say(f"{printable(str(file.path))} is {what}")
-    return bool(unread)
+    say_unread(unread)
+    return ExitCode.DAMAGED if gaps or unread else ExitCode.OK

@@ -54,7 +54,7 @@ def command(
     With --follow, prints a line for each file that has something new, until it is interrupted. Hook
     events are imported, too, and everything is ingested at once.
 
-    Exits with 3 if a file is missing or has no known format, and with 4 if lines are damaged. Exits
+    Exits with 3 if a file is missing or not of the format, and with 4 if lines are damaged. Exits
     with 5 if a file cannot be read or the disk is full. A full disk ends the import; otherwise the
     other files are still imported.
     """
@@ -74,7 +74,7 @@ def command(
         for one in importing.follow(location, paths, format_name, rules):
             new = counted(one.counts["new"], "new fact")
             write(f"{new} of {one.format} in {printable(str(one.path))}\n")
-    done, _ = importing.import_with_bar(
+    done, skipped = importing.import_with_bar(
         location.spool_folder, paths, format_name, rules, since=since, is_dry_run=dry_run
     )
-    return importing.print_report(done, as_json=as_json, is_dry_run=dry_run)
+    return importing.print_report(done, skipped, as_json=as_json, is_dry_run=dry_run)
