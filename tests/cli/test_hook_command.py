@@ -367,7 +367,10 @@ def test_a_project_switches_off_the_hook_of_the_user(at_home: Cli) -> None:
     project.write_text('{"disableAllHooks": true}')
     ended = at_home.run("hook", "status", "claude-code", "--json")
     states = [one["hook"] for one in ended.records]
-    assert (ended.code, states) == (4, ["installed", "switched off: disableAllHooks"])
+    assert (ended.code, states) == (4, ["switched off: disableAllHooks", "not installed"])
+    ended = at_home.ok("hook", "install", "claude-code")
+    off = f"no hook of claude-code runs yet: disableAllHooks in {project.absolute()} switches off"
+    assert off in ended.message
 
 
 @pytest.mark.parametrize(
@@ -444,15 +447,18 @@ WRONG_LINE = '{\n  "a": 1,\n  "b": [1,]\n}\n'
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"hooks": []}', '{"hooks": {"PreToolUse": {}}}', WRONG_LINE]
+    "text",
+    ["{", "[]", '{"hooks": []}', '{"hooks": null}', '{"hooks": {"PreToolUse": {}}}', WRONG_LINE],
 )
 def test_settings_in_another_form_are_left_alone(at_home: Cli, text: str) -> None:
     path = settings(at_home, text)
     ended = at_home.run("hook", "install", "claude-code")
     assert (ended.code, path.read_text()) == (2, text)
     assert f"{path} cannot be used: " in ended.sentence
+    ended = at_home.run("hook", "status", "claude-code")
+    assert (ended.code, path.read_text()) == (2, text)
     if text == WRONG_LINE:
-        assert ended.sentence.endswith("it is not JSON: line 3 has an error")
+        assert ended.sentence.endswith("it is not JSON: line 3 has an error, such as a wrong comma")
 
 
 def test_settings_that_cannot_be_written_are_said(at_home: Cli) -> None:
@@ -461,6 +467,16 @@ def test_settings_that_cannot_be_written_are_said(at_home: Cli) -> None:
     ended = at_home.run("hook", "install", "claude-code")
     assert ended.code == 5
     assert "cannot be used: Not a directory" in ended.sentence
+
+
+def test_a_read_only_settings_file_is_not_replaced(at_home: Cli) -> None:
+    path = settings(at_home, "{}")
+    path.chmod(0o400)
+    ended = at_home.run("hook", "install", "claude-code")
+    assert ended.code == 5
+    assert ended.sentence == f"{path} cannot be used: the file is read-only"
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert path.read_text() == "{}"
 
 
 def test_a_linked_settings_file_stays_a_link(at_home: Cli) -> None:

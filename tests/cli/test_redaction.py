@@ -140,7 +140,7 @@ def test_a_scan_finds_what_was_kept_and_counts_what_was_replaced(cli: Cli) -> No
     assert found["message", "text"]["offset"] == 4
     assert SECRET not in ended.text
     assert "searched 3 calls and 2 messages: " in ended.message
-    assert "; 2 were replaced before they were stored" in ended.message
+    assert "; 2 in calls were replaced before they were stored" in ended.message
     text = cli.run("redact", "--scan").text
     assert f"message {found['message', 'text']['id']} of session " in text
     assert ": text: 1 github-token at byte 4\n" in text

@@ -153,10 +153,13 @@ def test_every_call_of_a_batch_is_recorded_once(tmp_path: Path) -> None:
         for n in range(3)
     ]
     one = event("PostToolUse", **calls[0])
-    log(tmp_path, one, event("PostToolBatch", tool_calls=[*calls, {"tool_use_id": "t9"}]))
+    silent = {"tool_name": "Read", "tool_input": {}, "tool_use_id": "t9"}
+    log(tmp_path, one, event("PostToolBatch", tool_calls=[*calls, silent]))
     imported(tmp_path)
     with opened(tmp_path) as reader:
-        assert [call.summary.call_id for call in calls_in(reader)] == ["t0", "t1", "t2"]
+        found = [(call.summary.call_id, call.summary.state) for call in calls_in(reader)]
+        ended = [(f"t{n}", "success") for n in range(3)]
+        assert found == [*ended, ("t9", "started")]  # of the last one, no result was said
         assert messages_in(reader) == []
 
 

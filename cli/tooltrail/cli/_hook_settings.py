@@ -5,10 +5,12 @@
 Claude Code and Codex have the same form. Every other byte of the file stays as it is.
 """
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +18,7 @@ from tree_sitter import Node
 
 from tooltrail.cli._config_files import read_config
 from tooltrail.cli._json_edits import added, children_of, member, parse, removed, text_of
-from tooltrail.records.errors import InvalidRecordError, UnavailableError
+from tooltrail.records.errors import InvalidRecordError, TooltrailError, UnavailableError
 
 _HOOKS = "hooks"
 _OURS = re.compile(r"""['"]?(?:\S*/)?tooltrail['"]? hook(?: |$)|.* -m tooltrail\.cli hook(?: |$)""")
@@ -49,6 +51,19 @@ class Agent(NamedTuple):
         of_user = Path(os.environ.get(self.variable) or Path.home() / self.folder)
         return (Path(self.folder).absolute() if of_project else of_user) / self.file
 
+    def switched_off_in(self) -> Path | None:
+        """The file with the setting that switches off every hook; None if the hooks are on.
+
+        The settings of the project count before the user's. A file that cannot be read is ignored.
+        """
+        for of_project in (True, False) if self.switch else ():
+            path = self.settings(of_project=of_project)
+            with suppress(TooltrailError):
+                is_off = Settings(path).switch(str(self.switch))
+                if is_off is not None:
+                    return path if is_off else None
+        return None
+
 
 _BOTH = ("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "SessionStart", "SessionEnd")
 """The events of both agents."""
@@ -79,11 +94,11 @@ class Settings:
         with self._problems():
             return _installed(_read(self._path))
 
-    def switch(self, name: str, *, default: bool) -> bool:
-        """The value of a setting that is true or false; the default if the file does not say."""
+    def switch(self, name: str) -> bool | None:
+        """The value of a setting that is true or false; None if the file does not say."""
         with self._problems():
             found = member(parse(_read(self._path)), name)
-            return default if found is None else found.type == "true"
+            return None if found is None else found.type == "true"
 
     def replace_ours(self, commands: dict[str, str]) -> bool:
         """Let each event have one command of ours, and no other; return whether that is new."""
@@ -121,6 +136,8 @@ class Settings:
         staged = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         has_file = self._path.exists()
         mode = self._path.stat().st_mode & 0o777 if has_file else 0o600
+        if not mode & stat.S_IWUSR:
+            raise PermissionError(errno.EACCES, "the file is read-only")
         if not self._copy.is_dir():  # a folder in the way is not ours
             self._copy.unlink(missing_ok=True)  # of an earlier file
             if has_file:
@@ -147,13 +164,20 @@ def _write_file(path: Path, data: bytes, mode: int) -> None:
 
 
 def _ours(data: bytes) -> Iterator[tuple[str, list[Node]]]:
-    """Our handlers, each with its event, and with the nodes that hold it, the inner ones first."""
+    """Our handlers, each with its event, and with the nodes that hold it, the inner ones first.
+
+    Raises `InvalidRecordError` if the hooks are not in the form of the settings.
+    """
     hooks = member(parse(data), _HOOKS)
-    if hooks is None or hooks.type != "object":
+    if hooks is None:
         return
+    if hooks.type != "object":
+        raise InvalidRecordError(f"{_HOOKS} in it is not an object")
     for pair in children_of(hooks):
         event, groups = pair.child_by_field_name("key"), pair.child_by_field_name("value")
-        for group in _items(groups):
+        if groups is None or groups.type != "array":
+            raise InvalidRecordError(f"{text_of(event)} in it is not an array")
+        for group in children_of(groups):
             for handler in _items(member(group, _HOOKS)):
                 if _OURS.match(text_of(member(handler, "command"))):
                     yield text_of(event), [handler, group, pair, hooks.parent or hooks]

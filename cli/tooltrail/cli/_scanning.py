@@ -47,8 +47,8 @@ class Scan:
         on_progress: called after each call and message, with their number so far.
 
     Attributes:
-        counts: `session`, `call` and `message`, and `replaced`: secrets that were replaced before
-            they were stored.
+        counts: `session`, `call` and `message`, and `replaced`: secrets in calls that were replaced
+            before they were stored.
         unread: why a call, a message or a stream could not be read.
     """
 

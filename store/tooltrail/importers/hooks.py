@@ -78,9 +78,7 @@ class Reader(events.FileReader):
         event, at = object_of(line.value, "event"), object_of(line.value).get("at")
         session, kind = self._session_of(event), str(event.get("hook_event_name"))
         if kind == "PreToolUse":
-            name = (session, _text(event, "tool_use_id"))
-            if name not in self.begun and name not in self.ended:
-                yield _call(session, event, at)
+            yield from self._begin(session, event, at)
         elif kind in _ENDS:
             yield from self._end(session, kind, event, at)
         elif kind == "PostToolBatch":
@@ -113,12 +111,21 @@ class Reader(events.FileReader):
         calls, damaged = event.get("tool_calls") or (), list[str]()
         for call in calls:
             try:
+                one = {**event, **call}
                 if "tool_response" in call:
-                    yield from self._end(session, "PostToolUse", {**event, **call}, at)
+                    yield from self._end(session, "PostToolUse", one, at)
+                else:
+                    yield from self._begin(session, one, at)
             except UNEXPECTED as error:
                 damaged.append(str(error))
         if damaged:
             raise TypeError(f"in {len(damaged)} of {len(calls)} calls: {damaged[0]}")
+
+    def _begin(self, session: str, event: Json, at: Any) -> Iterator[events.Event]:
+        """The start of a call that no transcript has."""
+        name = (session, _text(event, "tool_use_id"))
+        if name not in self.begun and name not in self.ended:
+            yield _call(session, event, at)
 
     def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[events.Event]:
         """The end of a call, and its start, of which there may be no event."""

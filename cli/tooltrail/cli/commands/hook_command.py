@@ -75,6 +75,8 @@ def install(*, agent: str, of_project: bool, no_redact: bool, location: Location
         say(f"new sessions of {agent} are recorded")
     else:
         say(f"the hook of {agent} is installed in {path} already; nothing was changed")
+    if (off := AGENT_SETTINGS[agent].switched_off_in()) is not None:
+        say(f"no hook of {agent} runs yet: disableAllHooks in {off} switches off all of them")
     if agent == "codex":
         say(
             "codex asks once whether you trust new hooks; an older version also needs"
@@ -113,18 +115,14 @@ def status(*, agents: tuple[str, ...], as_json: bool) -> int:
     rows: list[dict[str, object]] = []
     failures: list[ExitCode] = []
     for name in agents or AGENTS:
-        agent, is_off, is_on = AGENT_SETTINGS[name], False, False
-        for of_project in (False, True):  # the settings of the project count before the user's
+        agent = AGENT_SETTINGS[name]
+        for of_project in (False, True):
             path = agent.settings(of_project=of_project)
             row = {"agent": name, "settings": "project" if of_project else "user"}
             try:
-                settings = Settings(path)
-                if agent.switch:
-                    is_off = settings.switch(agent.switch, default=is_off)
-                found = settings.installed()
-                is_switched = is_off and (is_on or bool(found))
-                is_on = bool(found) and not is_off
-                state, count = _state_of(found, agent.events, is_off=is_switched), len(found)
+                found = Settings(path).installed()
+                is_off = bool(found) and agent.switched_off_in() is not None
+                state, count = _state_of(found, agent.events, is_off=is_off), len(found)
             except TooltrailError as error:
                 say_error(error)
                 state, count = "cannot be read", 0

@@ -44,7 +44,7 @@ def command(*, location: Location, scan: bool, as_json: bool) -> int:
     say(
         f"searched {counted(counts['call'], 'call')} and {counted(counts['message'], 'message')}:"
         f" {counted(sum(one.count for one in found), 'secret')};"
-        f" {counts['replaced']:,} were replaced before they were stored"
+        f" {counts['replaced']:,} in calls were replaced before they were stored"
     )
     unread = [*search.unread]
     if counts["call"] < total:
