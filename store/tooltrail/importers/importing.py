@@ -61,6 +61,7 @@ class Imported(NamedTuple):
         damaged: the lines and parts of lines that cannot be read.
         calls: the calls, each by its session and its id in the file.
         results: the calls with a result.
+        marks: see `Recording.marks`.
     """
 
     path: Path
@@ -69,6 +70,7 @@ class Imported(NamedTuple):
     damaged: tuple[Line, ...]
     calls: AbstractSet[tuple[str, str]] = frozenset()
     results: AbstractSet[tuple[str, str]] = frozenset()
+    marks: AbstractSet[str] = frozenset()
 
 
 ImportResult: TypeAlias = Imported | TooltrailError
@@ -140,7 +142,7 @@ class Importer:
             name = format_name or _recognize(path)
             cursor = Cursor(self._spool, path.resolve(), name)
             with path.open("rb") as file:
-                source = Source(name, str(path.resolve()), cursor.read(file))
+                source = Source(name, str(path.resolve()), cursor.read(file), cursor.marks)
                 reader = FORMATS[name].reader(path)
                 imported = self.import_lines(source, reader, _watched(file, on_progress))
                 is_empty = not (source.since or imported.damaged or imported.counts.get("sessions"))
@@ -149,7 +151,7 @@ class Importer:
                 # The writer may still complete a line that is cut.
                 cut_at = (one.offset for one in imported.damaged if one.is_cut)
                 if not self._is_dry_run:
-                    cursor.write(file, next(cut_at, file.tell()))
+                    cursor.write(file, next(cut_at, file.tell()), imported.marks)
         except OSError as error:
             if not path.exists():
                 raise NotFoundError(f"no file {path}") from error
@@ -167,7 +169,15 @@ class Importer:
         damaged = tuple(record_lines(recording, reader, lines))
         recording.finish()
         path, calls = Path(source.path), recording.calls.keys()
-        return Imported(path, source.format, recording.counts, damaged, calls, recording.results)
+        return Imported(
+            path,
+            source.format,
+            recording.counts,
+            damaged,
+            calls,
+            recording.results,
+            recording.marks,
+        )
 
 
 def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line]:
