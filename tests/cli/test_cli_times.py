@@ -84,9 +84,8 @@ def test_a_time_beyond_the_calendar_is_refused(text: str) -> None:
 def test_the_flags_say_which_forms_there_are(cli: Cli, flag: str, text: str) -> None:
     ended = cli.run("log", flag, text)
     assert ended.code == 2
-    assert ended.usage_error == (
-        f"Invalid value for '{flag}': {text!r} is not RFC 3339, a date, 2h, 3d, today or yesterday"
-    )
+    forms = "RFC 3339, a date, 2h, 3d, 1w, today or yesterday"
+    assert ended.usage_error == f"Invalid value for '{flag}': {text!r} is not {forms}"
 
 
 @given(st.text(max_size=20))

@@ -129,6 +129,8 @@ def test_brief_says_what_differs_and_reads_no_output(cli: Cli) -> None:
         path.unlink()
     *_, last = differs(cli, *names, "--brief").lines
     assert last == f"differ stdout: {len(OUT):,} and {len(CHANGED):,} bytes"
+    cli.exec("--", "sh", "-c", "exit 2")
+    assert "differ outcome: ok → exit 2" in differs(cli, names[0], "@last", "--brief").lines
     (found,) = differs(cli, *names, "--brief", "--json").records
     assert [one["name"] for one in found["different"]][-1] == "stdout"
     assert "hunks" not in found["different"][-1]

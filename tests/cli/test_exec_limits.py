@@ -68,10 +68,12 @@ def test_a_number_of_bytes_may_have_a_suffix(cli: Cli, how: str) -> None:
 
 
 @given(st.integers(0, 9_999), st.sampled_from("KMGT"), st.booleans())
-def test_suffixes_are_powers_of_1024(count: int, suffix: str, is_small: bool) -> None:
+def test_a_size_has_the_units_of_ls_and_dd(count: int, suffix: str, is_small: bool) -> None:
     power = 1 + "KMGT".index(suffix)
     written = f"{count}{suffix.lower() if is_small else suffix}"
     assert read_byte_count(written) == count * 1024**power
+    assert read_byte_count(f"{written}iB") == count * 1024**power
+    assert read_byte_count(f"{written}B") == count * 1000**power
     assert read_byte_count(str(count)) == count
 
 

@@ -111,6 +111,22 @@ def test_hostile_text_does_not_control_a_terminal(recorded: Cli) -> None:
         assert "\u202e" not in screen
 
 
+def test_the_current_folder_is_a_path_to_search_for(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = cli.folder / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    cli.exec("--", "true")
+    monkeypatch.chdir(cli.folder)
+    cli.exec("--", "true")
+    monkeypatch.chdir(folder)
+    (hit,) = cli.ok("search", "--path", ".", "--json").records
+    assert hit["id"] == cli.ok("log", "--json").records[1]["id"]
+    ended = cli.run("search", "--path", "")
+    assert (ended.code, ended.usage_error) == (2, "--path is empty; name a file or a folder")
+
+
 def test_the_index_can_be_switched_off_and_made_again(recorded: Cli) -> None:
     (before,) = recorded.ok("db", "index", "--json").records
     assert before["is_on"]
@@ -346,7 +362,7 @@ def test_a_damaged_row_of_a_journal_hides_no_hit(recorded: Cli) -> None:
     found = recorded.ok("search", "E0433").lines
     with sqlite3.connect(recorded.database) as raw:
         raw.execute("UPDATE journals SET next_index = 'x'")
-    recorded.ok("status")
+    assert recorded.run("status").code == 4  # newer facts could not be ingested
     assert recorded.ok("search", "E0433").lines == found
     recorded.ok("db", "index", "--rebuild")
     assert recorded.ok("search", "E0433").lines == found

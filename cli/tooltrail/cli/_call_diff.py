@@ -28,6 +28,9 @@ TIMES = "order"
 _DOCUMENTS = ("arguments", "complete output", "canonical result")
 """Members that are JSON, and are laid out."""
 
+_WORDS = ("tool", "outcome")
+"""Members that are a few words."""
+
 _FACTS = ("id", "session_id", "seq", "tool_name", "outcome", "started_at", "duration_ms")
 _COLOURS = {b"-": RED, b"+": GREEN}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -113,7 +116,10 @@ class CallDiff:
             write(visible(f"unknown {member.name}: {reasons}") + "\n")
         for member in self._different:
             contents = self._contents(member)
-            if brief:
+            if brief and member.name in _WORDS:
+                values = f"{member.before} → {member.after}".replace("\n", "")
+                write(visible(f"differ {member.name}: {values}") + "\n")
+            elif brief:
                 sizes = " and ".join(f"{one.size:,}" for one in contents)
                 write(f"differ {visible(member.name)}: {sizes} bytes\n")
             else:

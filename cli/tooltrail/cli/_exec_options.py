@@ -18,7 +18,14 @@ _MOST_NAME_CHARS: Final = 256
 _MOST_SECONDS: Final = 1_000_000_000
 """About 32 years: more than any timeout, and safe for a timer in milliseconds."""
 
-_BYTES: Final = "([0-9]{1,19})([KMGTkmgt]?)"
+SIZES: Final[dict[str, int]] = {"": 1, "b": 1} | {
+    f"{letter}{ending}": base**power
+    for power, letter in enumerate("kmgt", 1)
+    for ending, base in (("", 1024), ("ib", 1024), ("b", 1000))
+}
+"""The units of a size in bytes: K and KiB are powers of 1024, kB is a power of 1000."""
+
+A_SIZE: Final = "a size such as 512, 64K, 10kB or 1GiB"
 
 ARGUMENTS: Final = "-- COMMAND [ARG]..."
 HELP_OPTIONS: Final = ("-h", "--help")
@@ -135,11 +142,11 @@ def read_session(text: str) -> str:
 
 
 def read_byte_count(text: str) -> int:
-    """Parse a number of bytes: digits, with an optional suffix for a power of 1024."""
-    match = re.fullmatch(_BYTES, text)
-    if match is None:
-        raise ValueError(f"{text!r} is not a number of bytes such as 1000000, 64K, 200M, 1G")
-    return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
+    """Parse a size; raises `ValueError`."""
+    match = re.fullmatch("([0-9]{1,19})([A-Za-z]*)", text)
+    if match is None or match[2].lower() not in SIZES:
+        raise ValueError(f"{text!r} is not {A_SIZE}")
+    return int(match[1]) * SIZES[match[2].lower()]
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
@@ -205,9 +212,9 @@ OPTIONS: Final = (
     ),
     Option(
         "--free-bytes",
-        "BYTES",
+        "SIZE",
         "Bytes to keep free on the disk of the spool. By default, 1/1000 of the disk, at most"
-        " 64 MiB. 64K, 200M, 1G, 2T are powers of 1024 ($TOOLTRAIL_FREE_BYTES).",
+        " 64 MiB. 64K and 64KiB are 65,536 bytes, 64kB is 64,000 ($TOOLTRAIL_FREE_BYTES).",
         "TOOLTRAIL_FREE_BYTES",
         read=read_byte_count,
     ),

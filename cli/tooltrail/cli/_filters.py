@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import Decorated, Number, stacked
+from tooltrail.cli._options import Decorated, stacked
 from tooltrail.cli._output import printable, say
-from tooltrail.cli._times import MOMENT, SIGNAL, Parsed
+from tooltrail.cli._times import MOMENT, SIGNAL, SIZE, Parsed
 from tooltrail.store.filters import COLUMN_OF, FAILED, OUTCOMES, STATES, InvocationFilter
 
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ _OPTIONS = (
     click.option("--until", type=MOMENT, help="Started before this time."),
     click.option(
         "--min-size",
-        metavar="BYTES",
-        type=Number(min=0),
-        help="Output of at least this many bytes.",
+        metavar="SIZE",
+        type=SIZE,
+        help="Output of at least this many bytes, such as 64K.",
     ),
     _many(
         "--where",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tooltrail.store import Store
 
 _SILENT_S: Final = 2.0
-_WAITING: Final = "tooltrail: waiting to ingest facts: another program may use the database"
+WAITING: Final = "tooltrail: waiting to ingest facts: another program may use the database"
 
 
 class Location(NamedTuple):
@@ -81,7 +81,7 @@ def _ingestion_bar() -> Generator[Callable[[int], None]]:
 
     from tooltrail.cli._long_commands import progress_bar  # noqa: PLC0415  not for --help
 
-    waiting = Timer(_SILENT_S, say, [_WAITING])
+    waiting = Timer(_SILENT_S, say, [WAITING])
     waiting.daemon = True
     waiting.start()
     with progress_bar("ingesting facts", delay_s=1) as update:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import click
 
@@ -71,6 +72,10 @@ def make_query(
         return LineQuery(pattern, literal=literal is not None, ignore_case=ignore_case)
     if ignore_case:
         raise click.UsageError("-i belongs to --regex and --literal; TEXT always ignores the case")
+    if path == "":
+        raise click.UsageError("--path is empty; name a file or a folder")
+    if path in (".", ".."):
+        path = str(Path(path).absolute())
     return PathQuery(path) if path is not None else WordQuery(phrases_of(texts))
 
 

@@ -1,14 +1,16 @@
-"""Times and signals on the command line: RFC 3339, a date, `2h`, `yesterday`; `SIGKILL`, `9`."""
+"""Times, sizes and signals on the command line: `2h`, `yesterday`; `64K`; `SIGKILL`, `9`."""
 
 import re
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, time, timedelta, tzinfo
+from functools import partial
 from time import timezone
 from typing import Any
 
 import click
 
+from tooltrail.cli._exec_options import A_SIZE, SIZES
 from tooltrail.cli._output import UTC_TIMES, is_given
 
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE)
@@ -78,7 +80,7 @@ def parse_moment(text: str, now: datetime) -> datetime:
     elif word.endswith(tuple(DURATIONS)):
         moment = now - timedelta(milliseconds=parse_amount(word, DURATIONS))
     else:
-        moment = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text.strip().upper())
     # A naive time gets the UTC offset of its own day, which can differ from the one of today.
     return moment.astimezone(UTC)
 
@@ -124,12 +126,15 @@ def shown_in_list(moment: datetime | None) -> str:
 MOMENT = Parsed(
     "time",
     lambda text: parse_moment(text, datetime.now().astimezone()),
-    "RFC 3339, a date, 2h, 3d, today or yesterday",
+    "RFC 3339, a date, 2h, 3d, 1w, today or yesterday",
 )
 """A point in time. Without a zone, local time; for a date or a day, its first moment."""
 
 DURATION = Parsed("duration", parse_duration, "a duration such as 30s, 15m, 24h, 7d, 2w")
 """A length of time, with the same units as the relative times of `MOMENT`."""
+
+SIZE = Parsed("size", partial(parse_amount, units=SIZES), A_SIZE)
+"""A number of bytes."""
 
 SIGNAL = Parsed("signal", parse_signal, "a signal such as SIGKILL, or its number")
 """The number of a signal."""

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from tooltrail.cli._output import printable
-from tooltrail.cli._times import DURATIONS, MOMENT, SIGNAL, parse_amount
+from tooltrail.cli._times import DURATIONS, MOMENT, SIGNAL, SIZE, parse_amount
 from tooltrail.store.expressions import (
     DOCUMENTS,
     KINDS,
@@ -59,8 +59,6 @@ _A_NAME, _AN_OPERATOR, _A_VALUE, *_ = _EXPECTED
 _ALIASES: Final = {"args": "arguments"}
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
-_DECIMAL: Final = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-_SIZES: Final = _DECIMAL | {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 _WINDOW: Final = 60
 """Most characters of a condition that an error shows, on each side."""
 
@@ -224,7 +222,7 @@ _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
         partial(parse_amount, units=DURATIONS),
         "a duration such as 200ms, 30s, 5m or 1.5h",
     ),
-    "size": (partial(parse_amount, units=_SIZES), "a size such as 512, 10kB, 10MB or 1GiB"),
+    "size": (SIZE.read, SIZE.what),
     "time": (MOMENT.read, f"a time: {MOMENT.what}"),
 }
 """How to read a value of each kind, and what to call the kind."""
