@@ -174,7 +174,7 @@ def test_a_command_that_waits_for_the_database_says_so(
         other.execute("BEGIN EXCLUSIVE")
         ended = cli.run("repair")
     assert ended.code == 5
-    assert ended.message.startswith("tooltrail: waiting to ingest facts")
+    assert ended.message.startswith(_location.WAITING)
 
 
 def test_status_says_that_a_journal_is_damaged(cli: Cli) -> None:

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from tooltrail.store import Store
 
 _SILENT_S: Final = 2.0
-WAITING: Final = "tooltrail: waiting to ingest facts: another program may use the database"
+WAITING: Final = (
+    "tooltrail: ingesting takes long: the database may be locked, or the artifact root slow"
+)
 
 
 class Location(NamedTuple):
@@ -75,7 +77,7 @@ class Location(NamedTuple):
 def _ingestion_bar() -> Generator[Callable[[int], None]]:
     """A progress line for one run of ingestion, if the run takes longer than a second.
 
-    A run that has ingested nothing for a while waits for another program, and says so.
+    A run that has ingested nothing for a while says so.
     """
     from threading import Timer  # noqa: PLC0415  not for --help
 

@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._options import SourcePath, format_option, json_option, store_options
 from tooltrail.cli._output import counted, print_array, say
 from tooltrail.cli._tables import print_table
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("coverage")
