@@ -192,7 +192,9 @@ def _texts(reader: Reader) -> Iterator[tuple[UUID, list[str]]]:
 
 
 def _texts_of(reader: Reader, call: InvocationDetail) -> list[str]:
-    texts = [*_leaves(call.arguments.decode()), *_values(call.complete_json or "{}")]
+    output = json.loads(call.complete_json or "{}")
+    spoken = {name: output[name] for name in output.keys() - {"status", "tool_name"}}
+    texts = [*_leaves(call.arguments.decode()), *_values(json.dumps(spoken))]
     if call.receipt is not None:
         texts.append(call.receipt.text)
     told = json.loads(call.canonical_json or "{}")
@@ -279,7 +281,7 @@ def test_members_of_arguments_that_look_like_a_stream_are_found(cli: Cli) -> Non
     assert len(cli.ok("search", "--literal", "needleone", "--json").records) == 1
 
 
-def test_the_keys_of_the_envelope_are_not_searched_and_those_of_a_tool_are(cli: Cli) -> None:
+def test_the_words_of_the_envelope_are_not_searched_and_those_of_a_tool_are(cli: Cli) -> None:
     error = ToolError(
         kind=ErrorKind.PATCH_FAILED, message="no", details={"ownkey": {"innerkey": 1}}
     )
@@ -289,7 +291,7 @@ def test_the_keys_of_the_envelope_are_not_searched_and_those_of_a_tool_are(cli: 
         call.finish(CompleteOutput.failure("Read", error))
         store.ingest()
     assert cli.run("search", "error", "--ok").code == 3  # a value of the failed call
-    for key in ("summary_text", "exit_status", "recovery_hint", "produced_size"):
+    for key in ("summary_text", "exit_status", "recovery_hint", "produced_size", "success"):
         for arguments in ([key], ["--literal", key], ["--regex", f"^{key}$", "-i"]):
             assert cli.run("search", *arguments).code == 3, arguments
     for key in ("argkey", "ownkey", "innerkey"):

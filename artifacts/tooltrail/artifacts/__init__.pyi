@@ -1,12 +1,4 @@
 from ._checked import open_checked
-from ._local import make_durable_folders, sync_file, sync_folder
-from ._private import (
-    PRIVATE_FILE,
-    PRIVATE_FOLDER,
-    create_private,
-    make_private_folders,
-    open_without_links,
-)
 from ._scratch import copy_of
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture
@@ -19,6 +11,15 @@ from .grep import Match
 from .limits import CaptureLimits, DiskRoom
 from .naming import ArtifactNamer
 from .paths import artifact_path, check_path, digest_of_path, path_beginning
+from .private_files import (
+    PRIVATE_FILE,
+    PRIVATE_FOLDER,
+    create_private,
+    make_durable_folders,
+    make_private_folders,
+    open_without_links,
+    sync_path,
+)
 from .reading import ArtifactReader, open_reader
 from .salvaging import Salvaged, SpoolReader, salvage
 from .short_capture import ShortCapture
@@ -68,6 +69,5 @@ __all__ = [
     "path_beginning",
     "salvage",
     "spooled_streams",
-    "sync_file",
-    "sync_folder",
+    "sync_path",
 ]

@@ -14,8 +14,8 @@ from typing import BinaryIO, Protocol, cast
 
 from tooltrail.artifacts._entries import FileFacts, Info, children, facts_of
 from tooltrail.artifacts._local import LocalPublisher, read_facts, read_range
-from tooltrail.artifacts._private import open_without_links
 from tooltrail.artifacts._ranges import clip
+from tooltrail.artifacts.private_files import open_without_links
 from tooltrail.artifacts.sink import FRAME_SIZE, SinkCapabilities
 from tooltrail.records.errors import DamageError
 

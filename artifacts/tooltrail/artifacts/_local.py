@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from tooltrail.artifacts._entries import FileFacts
-from tooltrail.artifacts._private import (
-    PRIVATE_FOLDER,
-    create_private,
-    make_private_folders,
-    open_without_links,
-)
 from tooltrail.artifacts._ranges import clip
 from tooltrail.artifacts.paths import PART_SUFFIX
+from tooltrail.artifacts.private_files import (
+    PRIVATE_FOLDER,
+    create_private,
+    open_without_links,
+    sync_path,
+)
 
 COPY_SIZE = 1024 * 1024
 """Bytes per step of a copy."""
@@ -63,7 +63,7 @@ class LocalPublisher:
         self._make_folder(target.parent, access)
         is_new = not target.is_file() and _create(source, target, access)
         # If the target exists, its creator may not have synced the folder yet.
-        sync_folder(target.parent)
+        sync_path(target.parent)
         return is_new
 
     def _make_folder(self, folder: Path, access: "_Access") -> None:
@@ -83,46 +83,8 @@ class LocalPublisher:
         else:
             # The umask removes bits from the mode of mkdir, and mkdir ignores the set-group-id bit.
             folder.chmod(access.folder_mode)
-        sync_folder(folder.parent)
+        sync_path(folder.parent)
         self._durable_folders.add(folder)
-
-
-def make_durable_folders(folder: Path) -> None:
-    """Make a folder and its missing parents, with mode 0700, and make their names durable.
-
-    Raises:
-        OSError: see `make_private_folders`; or a folder cannot be synced.
-    """
-    if not folder.is_dir():
-        make_durable_folders(folder.parent)
-        make_private_folders(folder)
-        sync_folder(folder.parent)
-
-
-def sync_file(file: Path) -> None:
-    """Make the content of a file durable, but not its name.
-
-    Raises:
-        OSError: from the file system.
-    """
-    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable.
-
-    Raises:
-        OSError: from the file system.
-    """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_range(path: Path, start: int, stop: int | None) -> bytes:

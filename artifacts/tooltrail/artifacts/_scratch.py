@@ -14,7 +14,6 @@ from typing import BinaryIO
 
 from tooltrail.artifacts._decoding import read_frame
 from tooltrail.artifacts._local import read_range
-from tooltrail.artifacts._private import create_private, make_private_folders
 from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import (
     READ_SIZE,
@@ -25,6 +24,7 @@ from tooltrail.artifacts.codec import (
 )
 from tooltrail.artifacts.frame_index import Frame, FrameIndex, IndexBuilder, read_index
 from tooltrail.artifacts.frame_spans import iter_spans
+from tooltrail.artifacts.private_files import create_private, make_private_folders
 from tooltrail.artifacts.spool_folders import SCRATCH_PREFIX
 from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError

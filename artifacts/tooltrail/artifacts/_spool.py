@@ -4,10 +4,10 @@ import contextlib
 from io import FileIO
 from pathlib import Path
 
-from tooltrail.artifacts._private import create_private, make_private_folders
 from tooltrail.artifacts.codec import FrameWriter
 from tooltrail.artifacts.frame_index import Frame, FrameIndex
 from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
+from tooltrail.artifacts.private_files import create_private, make_private_folders
 
 
 class SpoolFile:

@@ -14,8 +14,8 @@ from typing import BinaryIO, Literal, Self
 import zstandard
 
 from tooltrail.artifacts._decoding import Decoder, plain_size_of, read_beginning, read_frame
-from tooltrail.artifacts._private import open_without_links
 from tooltrail.artifacts.frame_spans import FRAME_MAGIC, FrameSpan, is_skippable, iter_spans
+from tooltrail.artifacts.private_files import open_without_links
 from tooltrail.records.errors import DamageError, UnavailableError
 
 READ_SIZE = 16 * 1024

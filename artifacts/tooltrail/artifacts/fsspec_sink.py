@@ -15,11 +15,11 @@ from tooltrail.artifacts._backend_sink import FsspecSink, why
 from tooltrail.artifacts._backends import Backend, FileSystem, LocalBackend, MemoryBackend
 from tooltrail.artifacts._connection import Connection
 from tooltrail.artifacts._deferred_backend import DeferredBackend
-from tooltrail.artifacts._local import make_durable_folders
 from tooltrail.artifacts._object_backend import ObjectBackend
 from tooltrail.artifacts._sink_options import configured, merged, split_bucket
 from tooltrail.artifacts._store_errors import as_os_error
 from tooltrail.artifacts.paths import check_path
+from tooltrail.artifacts.private_files import make_durable_folders
 from tooltrail.artifacts.sink import ArtifactSink, SinkCapabilities
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 

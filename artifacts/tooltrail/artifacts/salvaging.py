@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tooltrail.artifacts._decoding import announced_size, read_beginning, read_frame
-from tooltrail.artifacts._private import open_without_links
 from tooltrail.artifacts.capture import Capture
 from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.frame_spans import (
@@ -20,6 +19,7 @@ from tooltrail.artifacts.frame_spans import (
     is_skippable,
     iter_spans,
 )
+from tooltrail.artifacts.private_files import open_without_links
 from tooltrail.artifacts.sink import FRAME_SIZE
 from tooltrail.records.errors import DamageError, UnavailableError
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from tooltrail.artifacts.private_files import make_durable_folders
 from tooltrail.journal.frames import (
     CRC_SIZE,
     FIRST_HASH,
@@ -31,7 +32,6 @@ from tooltrail.journal.segments import (
     OpenSegment,
     SegmentHead,
     find_stamp,
-    make_private_folder,
     open_regular,
     open_segment,
     read_head,
@@ -125,7 +125,7 @@ class JournalLock:
 
     def _open(self) -> None:
         self.close()
-        make_private_folder(self.folder)
+        make_durable_folders(self.folder)
         self.descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
         hint = self.folder / HINT_NAME
         with contextlib.suppress(FileExistsError):

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
+from tooltrail.artifacts.private_files import sync_path
 from tooltrail.journal.ends import JournalLock, Tail, find_end, first_tail, next_head
 from tooltrail.journal.frames import HEADER_SIZE, Cursor, link, pack_frame
-from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names, sync_path
+from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names
 from tooltrail.records.errors import DiskFullError, UnavailableError, unavailable_if_failing
 from tooltrail.records.fact_spelling import fact_json
 from tooltrail.records.facts import Fact

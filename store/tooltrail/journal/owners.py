@@ -15,8 +15,8 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from tooltrail.artifacts.private_files import make_durable_folders
 from tooltrail.journal.log import resets_in_child
-from tooltrail.journal.segments import make_private_folder
 from tooltrail.records.errors import unavailable_if_failing
 
 FOLDER_NAME: Final = "owners"
@@ -66,7 +66,7 @@ class Owner:
 
     def _lock(self) -> str:
         folder = self.spool / FOLDER_NAME
-        make_private_folder(folder)
+        make_durable_folders(folder)
         name = os.urandom(16).hex()
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         self._close()  # left by a failed attempt

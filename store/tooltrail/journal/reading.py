@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
+from tooltrail.artifacts.private_files import sync_path
 from tooltrail.journal.ends import peek_hint
 from tooltrail.journal.frames import (
     FRAMES_FROM,
@@ -187,7 +188,7 @@ def delete_segments(folder: Path, *, before: int) -> int:
         for number in old:
             segment_path(folder, number).unlink(missing_ok=True)
         if old:
-            segments.sync_path(folder)
+            sync_path(folder)
     return len(old)
 
 

@@ -17,7 +17,6 @@ of its last frame. Only the newest segment is not sealed.
 Functions that use a file raise `OSError` if the disk is full or fails, or if access is denied.
 """
 
-import contextlib
 import errno
 import os
 import re
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+from tooltrail.artifacts.private_files import sync_path
 from tooltrail.journal.frames import (
     FRAMES_FROM,
     HEADER_SIZE,
@@ -214,25 +214,6 @@ def write_all(descriptor: int, data: bytes, offset: int) -> None:
     while view:
         written = os.pwrite(descriptor, view, offset)
         view, offset = view[written:], offset + written
-
-
-def sync_path(path: Path) -> None:
-    """Make the content of a file, or the names in a folder, durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def make_private_folder(folder: Path) -> None:
-    """Create a folder and its parents durably, each with mode 0700."""
-    if folder.is_dir():
-        return
-    make_private_folder(folder.parent)
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    sync_path(folder.parent)
 
 
 def sync_names(folder: Path) -> None:

@@ -13,6 +13,7 @@ LIGHT = {
     "tooltrail.records",
     *(f"tooltrail.journal.{name}" for name in ("ends", "frames", "log", "owners")),
     *(f"tooltrail.journal.{name}" for name in ("reading", "segments")),
+    *("tooltrail.artifacts", "tooltrail.artifacts.private_files"),
     *(f"tooltrail.records.{name}" for name in ("canonical_json", "digests", "errors")),
     *(f"tooltrail.records.{name}" for name in ("fact_spelling", "facts", "frozen", "states")),
     "tooltrail.records.lazy_exports",

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-from tooltrail.artifacts import sync_file
+from tooltrail.artifacts import sync_path
 from tooltrail.records.errors import unavailable_if_failing
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
@@ -31,4 +31,4 @@ def make_durable(database: Database) -> None:
 def sync(path: Path) -> None:
     """Make a file, or the names in a folder, survive a power cut, if the path exists."""
     with unavailable_if_failing(f"{path} cannot be synced"), suppress(FileNotFoundError):
-        sync_file(path)
+        sync_path(path)

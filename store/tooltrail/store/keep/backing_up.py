@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 from uuid import UUID
 
-from tooltrail.artifacts import PRIVATE_FILE, sync_folder
+from tooltrail.artifacts import PRIVATE_FILE, sync_path
 from tooltrail.records.errors import DiskFullError, InvalidRecordError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.failures import damage_if_unreadable
@@ -159,7 +159,7 @@ def _new_file(path: Path) -> Generator[Path]:
             if not _is_at(descriptor, part):
                 raise UnavailableError(f"backup {path} cannot be made: somebody removed {part}")
             _name(part, path)
-            sync_folder(path.parent)
+            sync_path(path.parent)
     finally:
         # Only while it is locked: afterwards it may belong to another backup.
         if _is_at(descriptor, part):

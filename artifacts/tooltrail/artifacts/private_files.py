@@ -27,6 +27,27 @@ def make_private_folders(folder: Path) -> None:
             raise NotADirectoryError(code, os.strerror(code), str(folder)) from error
 
 
+def make_durable_folders(folder: Path) -> None:
+    """Like `make_private_folders`, and make the names of new folders durable."""
+    if not folder.is_dir():
+        make_durable_folders(folder.parent)
+        make_private_folders(folder)
+        sync_path(folder.parent)
+
+
+def sync_path(path: Path) -> None:
+    """Make the content of a file durable, but not its name; or the names in a folder.
+
+    Raises:
+        OSError: from the file system.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def create_private(path: Path) -> FileIO:
     """Create an unbuffered file for writing; its `write` may write only a part of the data.
 
