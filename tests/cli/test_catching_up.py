@@ -1,5 +1,6 @@
 """A reading command sees every fact that was acknowledged before it began."""
 
+import fcntl
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tests.support.processes import ROOT
 from tests.support.recording import run_command
 
 from tooltrail.cli import _location
+from tooltrail.store import locking
 from tooltrail.store import store as opened
 from tooltrail.store.engines import sqlite
 from tooltrail.store.engines.sqlite_library import sqlite3
@@ -159,6 +161,23 @@ def test_maintenance_does_not_stop_a_reader(cli: Cli, monkeypatch: pytest.Monkey
         ended = cli.ok("log", "--json")
         assert len(ended.records) == 1
         assert ended.sentence.endswith(f"maintenance of {cli.database} runs")
+    assert len(cli.ok("log", "--json").records) == 2
+
+
+def test_an_ingester_that_stands_still_stops_no_command(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locking, "STUCK_S", 0.1)
+    with cli.open() as store:
+        run_command(store.open_session(), b"first\n")
+    assert len(cli.ok("log", "--json").records) == 1
+    assert cli.exec("--", "true").code == 0
+    with (cli.spool / "journal" / "ingest.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ended = cli.ok("log", "--json")
+        assert len(ended.records) == 1
+        assert ended.sentence.endswith("makes no progress")
+        assert cli.run("repair").code == 5
     assert len(cli.ok("log", "--json").records) == 2
 
 

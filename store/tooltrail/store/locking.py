@@ -26,6 +26,9 @@ _LOCK: Final = 0x696E67
 _INTERVAL_S: Final = 0.005
 """Seconds between two attempts to lock a journal: about the time of a short batch."""
 
+STUCK_S: Final = 30.0
+"""Seconds without progress after which another ingester is not waited for any more."""
+
 
 @contextmanager
 def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Callable[[], None]]:
@@ -91,17 +94,17 @@ def journal_lock(
 
     If the lock is not required, yields the cursor instead as soon as another ingester has committed
     everything that the journal held at the time of the call.
+
+    Raises `UnavailableError` if another ingester holds the lock and makes no progress.
     """
     with _lock_file(folder / "ingest.lock", f"journal {folder} cannot be ingested") as descriptor:
-        if is_required:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield None
-        else:
-            yield _lock_or_pass(database, folder, descriptor)
+        yield _lock_or_pass(database, folder, descriptor, is_required=is_required)
 
 
-def _lock_or_pass(database: Database, folder: Path, descriptor: int) -> Cursor | None:
-    end = furthest_end(folder)
+def _lock_or_pass(
+    database: Database, folder: Path, descriptor: int, *, is_required: bool
+) -> Cursor | None:
+    end, last, moved_at = furthest_end(folder), Cursor(), time.monotonic()
     while True:
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,8 +113,12 @@ def _lock_or_pass(database: Database, folder: Path, descriptor: int) -> Cursor |
         if journal is not None:
             with database.read() as connection:
                 _, cursor = find_cursor(connection, journal)
-        if cursor.offsets >= end or not has_frames(folder, cursor):
+        if not is_required and (cursor.offsets >= end or not has_frames(folder, cursor)):
             return cursor
+        if cursor != last:
+            last, moved_at = cursor, time.monotonic()
+        elif time.monotonic() - moved_at > STUCK_S:
+            raise UnavailableError(f"another program that ingests {folder} makes no progress")
         time.sleep(_INTERVAL_S)
 
 
