@@ -91,6 +91,13 @@ def names_in(folder: Path) -> list[str | None]:
         return [one.summary.call_id for one in calls_in(reader)]
 
 
+def test_a_transcript_without_a_session_yet_is_no_error(tmp_path: Path) -> None:
+    transcript = write_lines(tmp_path / "5e55.jsonl", [{"type": "file-history-snapshot"}])
+    log(tmp_path, tool("PreToolUse", "t1", transcript_path=str(transcript)))
+    assert [one.counts["sessions"] for one in imported(tmp_path)] == [0, 0]
+    assert names_in(tmp_path) == ["t1"]
+
+
 def test_a_session_is_recorded_by_its_events_alone(tmp_path: Path) -> None:
     log(
         tmp_path,

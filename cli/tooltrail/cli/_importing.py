@@ -119,6 +119,8 @@ def _import_each(
         one: ImportResult
         try:
             one = importer.import_file(file, format_name, on_progress)
+            if format_name and not (one.damaged or one.counts.get("sessions")):
+                one = UnknownFormatError(file, format_name, is_damaged=False)
         except TooltrailError as error:
             # A traceback keeps the content of the file in memory.
             one = error.with_traceback(None)

@@ -145,9 +145,6 @@ class Importer:
                 source = Source(name, str(path.resolve()), cursor.read(file), cursor.marks)
                 reader = FORMATS[name].reader(path)
                 imported = self.import_lines(source, reader, _watched(file, on_progress))
-                is_empty = not (source.since or imported.damaged or imported.counts.get("sessions"))
-                if format_name and is_empty:
-                    raise UnknownFormatError(path, format_name, is_damaged=False)
                 # The writer may still complete a line that is cut.
                 cut_at = (one.offset for one in imported.damaged if one.is_cut)
                 if not self._is_dry_run:
