@@ -41,8 +41,7 @@ _HEADER: Final = struct.Struct("<4sIIIQI32sI")
 HEADER_SIZE: Final = _HEADER.size
 _CRC: Final = struct.Struct("<I")
 CRC_SIZE: Final = _CRC.size
-_CRC_AT: Final = len(MAGIC)
-_CHECKED_FROM: Final = _CRC_AT + CRC_SIZE
+_CHECKED_FROM: Final = len(MAGIC) + CRC_SIZE
 _LENGTH: Final = struct.Struct("<I")
 
 MAX_FRAME_BYTES: Final = 1 << 30
@@ -177,13 +176,11 @@ def pack_frame(
         )
     bodies_length = size - HEADER_SIZE - len(fact_json)
     header = (MAGIC, 0, len(fact_json), bodies_length, index, durable_to, frame_hash, stamp)
-    frame = bytearray(_HEADER.pack(*header))
-    frame += fact_json
+    parts = [_HEADER.pack(*header)[_CHECKED_FROM:], fact_json]
     for body in bodies:
-        frame += _LENGTH.pack(len(body))
-        frame += body
-    _CRC.pack_into(frame, _CRC_AT, zlib.crc32(memoryview(frame)[_CHECKED_FROM:]))
-    return bytes(frame)
+        parts += [_LENGTH.pack(len(body)), body]
+    checked = b"".join(parts)
+    return MAGIC + _CRC.pack(zlib.crc32(checked)) + checked
 
 
 def read_header(data: bytes | memoryview) -> Header:

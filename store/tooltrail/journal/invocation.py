@@ -260,9 +260,7 @@ class Invocation:
         shared = {one.digest for one in streams}
         hidden = [one for digest, one in namer.named.items() if digest not in shared]
         published = {digest_of_path(one.reference.path) for one in projection.artifacts}
-        facts, bodies, files = _place_streams(
-            (*streams, *hidden), self._captured, published, self.spool
-        )
+        facts, bodies, files = self._place_streams((*streams, *hidden), published)
         ours, others = tuple(facts[: len(streams)]), tuple(facts[len(streams) :])
         document, canonical = output.to_json(), projection.canonical.to_json()
         known = {} if output.result is None else output.result.facts()._asdict()
@@ -343,6 +341,53 @@ class Invocation:
             raise
         return [entry], finished
 
+    def _place_streams(
+        self, streams: Sequence[StreamRecord], published: Collection[Digest]
+    ) -> tuple[list[StreamFact], list[bytes], list[Path]]:
+        """Put each stream into a body of the fact or into a file in a folder of the spool.
+
+        Returns the facts of all streams, these bodies, and these files. A captured artifact stays a
+        file: a nearly full disk may still have room for a short fact. Raises the errors of
+        `finish`.
+        """
+        facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
+        for stream in streams:
+            spooled, known, content = None, self._captured.get(stream.digest), stream.content
+            if content is not None and digest_of(content) != stream.digest:
+                raise InvalidRecordError(
+                    f"stream {stream.role!r} has content that does not match its digest"
+                )
+            staged = None if known is None else known.staged
+            is_file = staged is not None and stream.digest in published
+            if is_file or content is None or stream.size > INLINE_BYTES:
+                path = staged or self._write_file(stream)
+                files.append(path)
+                spooled = str(path.relative_to(self._recorder.spool))
+            else:
+                bodies.append(content)
+            facts.append(StreamFact.of(stream, spooled))
+        return facts, bodies, files
+
+    def _write_file(self, stream: StreamRecord) -> Path:
+        """Write the content of a stream into a file of the spool, as if it had been captured."""
+        if stream.content is None:
+            raise InvalidRecordError(
+                f"stream {stream.role!r} has no content and was not captured by this call"
+            )
+        path = self.spool / f"{stream.role}.zst"
+        while path.exists():  # the file of a capture with this role and other content
+            path = path.with_suffix(".output.zst")
+        with Capture(stream.role, path, edge_bytes=0) as capture:
+            capture.write(stream.content)
+        written = capture.close()
+        if written.staged is None or written.record.digest != stream.digest:
+            reason = written.record.loss_reason or "it was cut"
+            raise UnavailableError(
+                f"stream {stream.role!r} cannot be kept in {self.spool}: {reason}"
+            )
+        self._captured[stream.digest] = written
+        return written.staged
+
 
 def shown_of(
     projection: Projection, canonical: Digest, receipt: Receipt, hidden: tuple[StreamFact, ...]
@@ -362,52 +407,3 @@ def shown_of(
         ),
         hidden=hidden,
     )
-
-
-def _place_streams(
-    streams: Sequence[StreamRecord],
-    captured: dict[Digest, CapturedStream],
-    published: Collection[Digest],
-    folder: Path,
-) -> tuple[list[StreamFact], list[bytes], list[Path]]:
-    """Put each stream into a body of the fact or into a file in a folder of the spool.
-
-    Returns the facts of all streams, these bodies, and these files. A captured artifact stays a
-    file: a nearly full disk may still have room for a short fact. Raises the errors of `finish`.
-    """
-    facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
-    for stream in streams:
-        spooled, known, content = None, captured.get(stream.digest), stream.content
-        if content is not None and digest_of(content) != stream.digest:
-            raise InvalidRecordError(
-                f"stream {stream.role!r} has content that does not match its digest"
-            )
-        staged = None if known is None else known.staged
-        is_file = staged is not None and stream.digest in published
-        if is_file or content is None or stream.size > INLINE_BYTES:
-            path = staged or _write_file(folder, stream, captured)
-            files.append(path)
-            spooled = str(path.relative_to(folder.parent))
-        else:
-            bodies.append(content)
-        facts.append(StreamFact.of(stream, spooled))
-    return facts, bodies, files
-
-
-def _write_file(folder: Path, stream: StreamRecord, captured: dict[Digest, CapturedStream]) -> Path:
-    """Write the content of a stream into a file of the spool, as if it had been captured."""
-    if stream.content is None:
-        raise InvalidRecordError(
-            f"stream {stream.role!r} has no content and was not captured by this call"
-        )
-    path = folder / f"{stream.role}.zst"
-    while path.exists():  # the file of a capture with this role and other content
-        path = path.with_suffix(".output.zst")
-    with Capture(stream.role, path, edge_bytes=0) as capture:
-        capture.write(stream.content)
-    written = capture.close()
-    if written.staged is None or written.record.digest != stream.digest:
-        reason = written.record.loss_reason or "it was cut"
-        raise UnavailableError(f"stream {stream.role!r} cannot be kept in {folder}: {reason}")
-    captured[stream.digest] = written
-    return written.staged

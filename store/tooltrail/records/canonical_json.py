@@ -203,7 +203,8 @@ def _sorted_members(value: Mapping[object, object]) -> list[tuple[str, object]]:
     return sorted(spelled.items(), key=lambda one: one[0].encode("utf-16-be"))
 
 
-def _text(text: str) -> str:
+def spell_text(text: str) -> str:
+    """The canonical JSON of a text."""
     if text.isascii() or re.search(_SURROGATE, text) is None:
         return _quote(text)
     return f'{{"{_TEXT_MARK}":{_quote(_escape(text))}}}'
@@ -247,7 +248,7 @@ def _float(value: float) -> str:
 
 
 _SPELLERS: Mapping[type, Callable[[Any], str]] = {
-    str: _text,
+    str: spell_text,
     int: int.__repr__,
     float: _float,
     bool: lambda value: "true" if value else "false",

@@ -10,14 +10,14 @@ The annotation of a member determines its spelling. A member of a wrong type is 
 everything that is written can be read back.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, cast, get_args, get_origin
 from uuid import UUID
 
-from tooltrail.records.canonical_json import decode, encode_simple
+from tooltrail.records.canonical_json import decode, spell_text
 from tooltrail.records.digests import Digest, parse_digest
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.facts import (
@@ -40,13 +40,16 @@ VERSION: Final = 1
 
 Members: TypeAlias = dict[str, Any]
 
-Spell: TypeAlias = Callable[[Any], Any]
-"""Converts a value to JSON types, or back; raises TypeError or ValueError for a wrong value."""
+Write: TypeAlias = Callable[[Any], str]
+"""Writes a value as JSON; raises TypeError or ValueError for a wrong value."""
 
-Member: TypeAlias = tuple[object, Spell, Spell]
+Read: TypeAlias = Callable[[Any], Any]
+"""Makes a value from JSON types; raises TypeError or ValueError for a wrong value."""
+
+Member: TypeAlias = tuple[object, Write, Read]
 """The default of a member, its writer and its reader."""
 
-_Writer: TypeAlias = tuple[str, object, Spell]
+_Writer: TypeAlias = tuple[str, object, Write]
 
 
 class NewerFactError(InvalidRecordError):
@@ -59,12 +62,12 @@ def fact_json(fact: Fact) -> bytes:
     Raises:
         InvalidRecordError: a member has a wrong type.
     """
-    return _json_of(fact, {"kind": fact.kind, "v": VERSION})
+    return _json_of(fact)
 
 
 def shown_json(shown: Shown) -> bytes:
     """Like `fact_json`, for the result and receipt that a caller got."""
-    return _json_of(shown, {})
+    return _json_of(shown)
 
 
 def read_shown(data: bytes) -> Shown:
@@ -99,7 +102,7 @@ def body_digests(fact: Fact) -> list[Digest]:
     named: list[Digest | None] = [
         getattr(fact, name)
         for name, (_, write, _) in _SHAPES[type(fact)].items()
-        if write is parse_digest
+        if write is _write_digest
     ]
     if isinstance(fact, ToolsOffered):
         named += fact.tools
@@ -110,14 +113,12 @@ def body_digests(fact: Fact) -> list[Digest]:
     return [one for one in named if one is not None]
 
 
-def _json_of(value: Fact | Shown, more: Members) -> bytes:
+def _json_of(value: Fact | Shown) -> bytes:
     try:
-        members = _write(value)
+        return _write(value).encode()
     except (TypeError, ValueError, OverflowError) as error:
         name = next(filter(partial(_is_faulty, value), type(value).member_types), "value")
         raise InvalidRecordError(f"{name} cannot be recorded: {error}") from error
-    members.update(more)
-    return encode_simple(members)
 
 
 def _is_faulty(value: Fact | Shown, name: str) -> bool:
@@ -131,13 +132,14 @@ def _is_faulty(value: Fact | Shown, name: str) -> bool:
     return False
 
 
-def _write(value: object) -> Members:
-    values_of, shape = _WRITERS[type(value)]
-    return {
-        name: write(member)
-        for (name, default, write), member in zip(shape, values_of(value), strict=True)
+def _write(value: object) -> str:
+    values_of, writers = _WRITERS[type(value)]
+    spelled = [
+        begin + write(member)
+        for (begin, default, write), member in zip(writers, values_of(value), strict=True)
         if default is _REQUIRED or (member is not default and member != default)
-    }
+    ]
+    return f"{{{','.join(spelled)}}}"
 
 
 def _read(shape: type[Frozen], members: object) -> Frozen:
@@ -159,7 +161,7 @@ def _read(shape: type[Frozen], members: object) -> Frozen:
         raise InvalidRecordError(f"{shape.__name__} is incomplete: {error}") from error
 
 
-def _checker(kind: type, what: str) -> Spell:
+def _checker(kind: type, what: str) -> Read:
     """A function that returns its argument if it has the type; a boolean is not a number."""
 
     def check(value: object) -> object:
@@ -187,7 +189,11 @@ def _in_utc(at: object) -> datetime:
 
 
 def _write_time(at: object) -> str:
-    return _in_utc(at).isoformat(timespec="microseconds")[:-6] + "Z"
+    return f'"{_in_utc(at).isoformat(timespec="microseconds")[:-6]}Z"'
+
+
+def _write_digest(digest: Any) -> str:
+    return f'"{parse_digest(digest)}"'
 
 
 def _read_time(text: str) -> datetime:
@@ -200,19 +206,19 @@ def _state(value: object) -> object:
     return value
 
 
-_SCALARS: Final[Mapping[object, tuple[Spell, Spell]]] = {
-    str: (_text, _text),
-    int: (_count, _count),
-    bool: (_flag, _flag),
-    Digest: (parse_digest, parse_digest),
-    InvocationState: (_state, _state),
-    UUID: (lambda value: str(_uuid(value)), lambda text: UUID(_text(text))),
+_SCALARS: Final[Mapping[object, tuple[Write, Read]]] = {
+    str: (lambda text: spell_text(_text(text)), _text),
+    int: (lambda number: int.__repr__(_count(number)), _count),
+    bool: (lambda flag: "true" if _flag(flag) else "false", _flag),
+    Digest: (_write_digest, parse_digest),
+    InvocationState: (lambda state: f'"{_state(state)}"', _state),
+    UUID: (lambda value: f'"{_uuid(value)}"', lambda text: UUID(_text(text))),
     datetime: (_write_time, _read_time),
 }
 """The writer and the reader of each type that is not made of others."""
 
 
-def _spelling_of(annotation: Any) -> tuple[Spell, Spell]:
+def _spelling_of(annotation: Any) -> tuple[Write, Read]:
     """The writer and the reader of a type of member; `T | None` is spelled like `T`."""
     if annotation in _SCALARS:
         return _SCALARS[annotation]
@@ -222,7 +228,7 @@ def _spelling_of(annotation: Any) -> tuple[Spell, Spell]:
     if get_origin(annotation) is not tuple:
         return write, read
     return (
-        lambda values: [write(one) for one in values],
+        lambda values: f"[{','.join([write(one) for one in values])}]",
         lambda values: tuple([read(one) for one in _list(values)]),
     )
 
@@ -247,11 +253,20 @@ _SHAPES: Final[Mapping[type, Mapping[str, Member]]] = {
 }
 """The members of each class."""
 
-_WRITERS: Final[Mapping[type, tuple[Callable[[object], tuple[Any, ...]], Sequence[_Writer]]]] = {
-    one: (
-        attrgetter(*members),
-        [(name, default, write) for name, (default, write, _) in members.items()],
-    )
-    for one, members in _SHAPES.items()
-}
-"""What gets the members of each class, and their names, defaults and writers."""
+
+def _writers_of(shape: type[Frozen]) -> tuple[Callable[[object], tuple[Any, ...]], list[_Writer]]:
+    """What gets the members of a class in the order of their names, and how each is written."""
+    members = {name: (default, write) for name, (default, write, _) in _SHAPES[shape].items()}
+    sources = {name: name for name in members}
+    if shape in FACTS.values():
+        members["kind"] = (_REQUIRED, spell_text)
+        members["v"] = (_REQUIRED, lambda _kind: str(VERSION))
+        sources |= {"kind": "kind", "v": "kind"}
+    names = sorted(members)
+    return attrgetter(*map(sources.__getitem__, names)), [
+        (f'"{name}":', *members[name]) for name in names
+    ]
+
+
+_WRITERS: Final = {shape: _writers_of(shape) for shape in _SHAPES}
+"""For each class, see `_writers_of`."""
