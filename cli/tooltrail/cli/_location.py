@@ -10,7 +10,9 @@ from tooltrail.cli._output import say
 if TYPE_CHECKING:
     from tooltrail.store import Store
 
-_SILENT_S: Final = 2.0
+_SILENT_S: Final = 5.0
+"""Seconds without an ingested fact after which a command says that it waits."""
+
 WAITING: Final = (
     "tooltrail: ingesting takes long: the database may be locked, or the artifact root slow"
 )
