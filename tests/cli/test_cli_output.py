@@ -122,6 +122,11 @@ def test_control_characters_in_a_cell_do_nothing() -> None:
     assert text.splitlines() == ["A                    B", "a�[2Kb�c�d�e�f�g�h�  [bold]:smile:"]
 
 
+def test_invisible_letters_in_a_cell_are_replaced() -> None:
+    text = printed(lambda: print_table(("A", "B"), [("\u115fx\u3164\uffa0", "y")]))
+    assert text.splitlines() == ["A     B", "�x��  y"]
+
+
 def test_wide_characters_take_the_room_that_they_take() -> None:
     rows = [("漢字", "1", "a"), ("x", "22", "b")]
     text = printed(lambda: print_table(("N", "C", "T"), rows, right=("C",)))
@@ -154,6 +159,20 @@ def test_a_table_fits_its_terminal_and_keeps_short_columns(cli: Cli) -> None:
         lines = on_a_terminal(cli, "log", columns=columns, NO_COLOR="1").splitlines()
         assert lines[0].split()[: len(left)] == left
         assert max(map(len, lines)) == columns
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_lists_of_retries_and_sessions_fit_a_narrow_terminal(cli: Cli, columns: int) -> None:
+    for status in (0, 1):
+        with cli.open() as store, store.open_session(title="long " * 40, agent="a" * 40) as session:
+            for _ in range(2):
+                run_command(
+                    session, exit_status=status, call=ToolCall(tool_name="t" * 40, title="x" * 90)
+                )
+    for command in ("retries", "session ls"):
+        lines = on_a_terminal(cli, *command.split(), columns=columns, NO_COLOR="1").splitlines()
+        assert lines[0].startswith("SESSION ")
+        assert max(map(len, lines)) <= columns
 
 
 def test_an_outcome_has_a_colour_on_a_terminal_that_wants_it(cli: Cli) -> None:

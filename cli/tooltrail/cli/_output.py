@@ -26,6 +26,9 @@ _HINT = "`tooltrail "
 _BLOCK = 1 << 20
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _DIGEST_CHARS = 19
+_FILLERS = "\u115f\u3164\uffa0"
+"""Letters of Hangul that are invisible, and whose width differs between terminals."""
+
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 Record = Mapping[str, Any]
@@ -325,8 +328,8 @@ def terminal_columns() -> int:
 
 
 def printable(text: str) -> str:
-    """Replace control characters, so that text in a line cannot control the terminal."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+    """Replace control and filler characters: text in a line cannot control the terminal."""
+    return "".join(c if c.isprintable() and c not in _FILLERS else "\ufffd" for c in text)
 
 
 def on_terminal(text: str) -> str:

@@ -38,7 +38,8 @@ def command(*, location: Location, where: InvocationFilter, count: int, output: 
     with location.open() as store:
         found = store.reader.retries(where, limit=count + 1 if count else None)
     listed = found[: count or None]
-    print_list(listed, output, _MEMBERS, _COLUMNS, right=("TIMES",))
+    spare = ("TIMES", "LAST", "TOOL")
+    print_list(listed, output, _MEMBERS, _COLUMNS, right=("TIMES",), spare=spare)
     if len(listed) < len(found):
         say(f"{count:,} listed; -n 0 for all")
 

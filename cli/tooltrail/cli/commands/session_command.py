@@ -106,6 +106,7 @@ def ls(
         views = reader.sessions(where, limit=count + 1 if count else None, cursor=last)
     listed = views[: count or None]
     members = attributes(*SessionView.__slots__)
-    print_list(listed, output, members, _COLUMNS, right=("CALLS", "OPEN"))
+    spare = ("CLOSED", "OPEN", "AGENT")
+    print_list(listed, output, members, _COLUMNS, right=("CALLS", "OPEN"), spare=spare)
     if len(listed) < len(views):
         say(f"{count:,} listed; -n 0 for all, --cursor {listed[-1].id} for the next")
