@@ -42,3 +42,17 @@ def test_a_value_that_a_record_has_is_not_named(filled: Cli) -> None:
 def test_a_fact_that_waits_counts(filled: Cli) -> None:
     assert filled.exec("--tool", "make", "--", "true").code == 0
     assert filled.ok("log", "--tool", "make").message == ""
+
+
+def test_a_part_of_an_id_has_four_characters(filled: Cli) -> None:
+    for command in ("show", "session close"):
+        ended = filled.run(*command.split(), "12")
+        assert (ended.code, ended.stdout) == (3, b"")
+        assert "named '12'; a part of an id has at least 4 characters" in ended.message
+
+
+def test_a_condition_with_too_many_parts_is_refused_first(filled: Cli) -> None:
+    names = ", ".join(f"tool{n}" for n in range(600))
+    ended = filled.run("log", "--where", f"tool in ({names})")
+    assert (ended.code, ended.stdout, "no tool" in ended.message) == (2, b"", False)
+    assert "a condition has more than 500 parts" in ended.message

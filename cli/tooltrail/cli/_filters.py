@@ -36,8 +36,11 @@ def _exit_code(text: str) -> tuple[int, bool]:
 def _condition(text: str) -> Expression:
     """The condition in a text; the message of a `ValueError` shows the place of the mistake."""
     from tooltrail.cli._where import parse_where  # noqa: PLC0415  imports a parser library
+    from tooltrail.store.expressions import check_size  # noqa: PLC0415  not for --help
 
-    return parse_where(text)
+    expression = parse_where(text)
+    check_size(expression)
+    return expression
 
 
 def _many(

@@ -20,8 +20,11 @@ RUNNING: Final = "@running"
 
 _CANDIDATES: Final = 5
 _ID_DIGITS: Final = 32
-_PART: Final = re.compile(r"[0-9a-f]{4,32}")
-"""An id, or some digits of an id; fewer than four would fit too many ids."""
+_LEAST_DIGITS: Final = 4
+"""Fewest digits of an id that are a name; fewer would fit too many ids."""
+
+_PART: Final = re.compile(rf"[0-9a-f]{{{_LEAST_DIGITS},{_ID_DIGITS}}}")
+_SHORT: Final = re.compile(rf"[0-9a-fA-F]{{1,{_LEAST_DIGITS - 1}}}")
 
 _NAMED: Final = Columns("invocations: key id")
 """Key and id; also used for sessions, whose columns have the same kinds."""
@@ -106,7 +109,8 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
         of_call = f"SELECT key, id FROM invocations WHERE call_id = ? LIMIT {_CANDIDATES}"
         found |= _found(connection, Sql(of_call, (name,)))
     if not found:
-        near = near_names(connection, table, name)
+        short = f"; a part of an id has at least {_LEAST_DIGITS} characters"
+        near = short if _SHORT.fullmatch(name) else near_names(connection, table, name)
         raise NotFoundError(f"no {table.removesuffix('s')} is named {name!r}{near}")
     return _only(found, name)
 
