@@ -56,3 +56,19 @@ def test_a_condition_with_too_many_parts_is_refused_first(filled: Cli) -> None:
     ended = filled.run("log", "--where", f"tool in ({names})")
     assert (ended.code, ended.stdout, "no tool" in ended.message) == (2, b"", False)
     assert "a condition has more than 500 parts" in ended.message
+
+
+def test_an_empty_list_says_which_values_of_its_condition_no_call_has(filled: Cli) -> None:
+    for command in ("log", "session ls"):
+        missing = "tool = Bash and (signal = 9 or not signal = 9 and arguments.list[0] = 1)"
+        ended = filled.ok(*command.split(), "--json", "--where", missing)
+        said = [
+            f"tooltrail: no call has a value of `{one}`" for one in ("signal", "arguments.list[0]")
+        ]
+        assert (ended.records, ended.message.splitlines()) == ([], said)
+        ended = filled.ok(
+            *command.split(), "--json", "--where", "duration > 24h and signal is null"
+        )
+        assert (ended.records, ended.message) == ([], said[0] + "\n")
+        ended = filled.ok(*command.split(), "--json", "--where", "signal is null")
+        assert (len(ended.records) > 0, ended.message) == (True, "")

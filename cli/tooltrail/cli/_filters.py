@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -93,6 +94,18 @@ def _say_unknown(
                     near = near_values(connection, kind, value)
                     noun = column.replace("_", " ")
                     say(f"tooltrail: no {noun} `{printable(value[:_MOST_SHOWN])}`{near}")
+
+
+def say_missing(reader: Reader, where: InvocationFilter) -> None:
+    """Say on stderr which values of a condition no call has; for a list that is empty."""
+    from tooltrail.store.expressions import PRESENT, comparisons_of, operators_of  # noqa: PLC0415
+
+    found = () if where.expression is None else comparisons_of(where.expression)
+    may_miss = (one for one in found if PRESENT in operators_of(one.name))
+    for one in dict.fromkeys(replace(one, operator=PRESENT, value=None) for one in may_miss):
+        if not reader.invocations(InvocationFilter(expression=one), limit=1).items:
+            path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in one.path)
+            say(f"tooltrail: no call has a value of `{one.name}{path}`")
 
 
 _SHORT: Final = {"failed": FAILED, "ok": ("ok",), "timed_out": ("timeout",)}

@@ -7,6 +7,7 @@ NOT of such a comparison is true. A tree is a plain value; `read.expression_sql`
     Comparison("arguments", "~", "make", path=("command",))
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -124,6 +125,14 @@ def operators_of(name: str) -> tuple[str, ...]:
     """The operators that a name accepts; none for an unknown name."""
     kind = KINDS.get(name)
     return () if kind is None else _OPERATORS.get(kind, ("=", "!=", *ORDERS, PRESENT))
+
+
+def comparisons_of(expression: Expression) -> Iterator[Comparison]:
+    """Every comparison in a tree but those of environments."""
+    if isinstance(expression, Comparison):
+        yield expression
+    for part in _parts_of(expression):
+        yield from comparisons_of(part)
 
 
 def check_size(expression: Expression) -> None:

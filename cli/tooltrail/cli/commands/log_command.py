@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tooltrail.cli._filters import filter_options
+from tooltrail.cli._filters import filter_options, say_missing
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
 from tooltrail.cli._output import Listing, attributes, duration_of, printable, say, size_of, write
@@ -102,6 +102,8 @@ def command(
         # Counting by a condition would read every invocation.
         is_counted = page.next_cursor is not None and where.expression is None
         total = reader.count_invocations(where) if is_counted else None
+        if not page.items:
+            say_missing(reader, where)
     _print(page.items, output)
     if page.next_cursor is not None:
         of_all = "listed" if total is None else f"of {total:,}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from tooltrail.cli._filters import filter_options
+from tooltrail.cli._filters import filter_options, say_missing
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import (
     count_option,
@@ -104,6 +104,8 @@ def ls(
         reader = store.reader
         last = None if cursor is None else reader.session(cursor).id
         views = reader.sessions(where, limit=count + 1 if count else None, cursor=last)
+        if not views:
+            say_missing(reader, where)
     listed = views[: count or None]
     members = attributes(*SessionView.__slots__)
     spare = ("CLOSED", "OPEN", "AGENT")
