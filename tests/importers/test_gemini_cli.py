@@ -18,9 +18,6 @@ from tests.importers.sources import (
     write_lines,
 )
 
-from tooltrail.store import open_store
-from tooltrail.store.keep.condition import read_condition
-
 HEAD = {
     "sessionId": "5e55",
     "projectHash": "7e89",
@@ -137,23 +134,6 @@ def test_a_document_that_has_grown_adds_what_is_new(tmp_path: Path) -> None:
     with opened(tmp_path) as reader:
         assert len(messages_in(reader)) == 2
         assert len(calls_in(reader)) == 1
-    assert_intact(tmp_path)
-
-
-def test_a_document_that_is_written_again_adds_only_new_facts_to_the_ledger(tmp_path: Path) -> None:
-    path, more = (
-        tmp_path / "a.json",
-        [{"id": f"m{n}", "type": "user", "content": "ok"} for n in range(2, 5)],
-    )
-    before = import_one(tmp_path, write_document(path, ASKED)).counts["new"]
-    for n in range(1, len(more) + 1):
-        counts = import_one(tmp_path, write_document(path, ASKED, *more[:n])).counts
-        assert (counts["new"], counts["known"]) == (1, before + n - 1)
-    with opened(tmp_path) as reader:
-        assert len(messages_in(reader)) == 1 + len(more)
-    with open_store(tmp_path / "tooltrail.db") as store:
-        (journal,) = read_condition(store).journals
-        assert journal.entry_count == before + len(more)
     assert_intact(tmp_path)
 
 

@@ -1,14 +1,12 @@
 """How far each source was imported already, kept in the spool.
 
 A cursor is only a hint: without it, a source is imported again, and its facts are recognized by
-their ids. A source that was rewritten is imported from its beginning. Most such sources are one
-document. So the cursor also keeps a mark of each fact that was found in the value at offset 0.
+their ids. A source that was rewritten is imported from its beginning.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import IO, Final
 
@@ -35,33 +33,27 @@ class Cursor:
         """The offset up to which the source was imported when this was last written."""
         return self._known()[0]
 
-    @property
-    def marks(self) -> frozenset[str]:
-        """The marks of the facts at offset 0 that were recorded."""
-        return self._known()[2]
-
     def read(self, file: IO[bytes]) -> int:
         """The offset up to which an opened source was imported; 0 if it was rewritten since."""
-        offset, digest, _ = self._known()
+        offset, digest = self._known()
         return offset if offset and _digest(file, offset) == digest else 0
 
-    def _known(self) -> tuple[int, str, frozenset[str]]:
+    def _known(self) -> tuple[int, str]:
         try:
             known = json.loads(self._path.read_bytes())
-            return int(known["offset"]), str(known["digest"]), frozenset(known.get("marks", ()))
+            return int(known["offset"]), str(known["digest"])
         except (OSError, ValueError, LookupError, TypeError):
-            return 0, "", frozenset()
+            return 0, ""
 
-    def write(self, file: IO[bytes], offset: int, marks: AbstractSet[str] = frozenset()) -> None:
-        """Keep the offset up to which an opened source was imported, and marks of facts.
+    def write(self, file: IO[bytes], offset: int) -> None:
+        """Keep the offset up to which an opened source was imported.
 
         Raises:
             OSError: the spool cannot be written.
         """
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         staged = self._path.with_suffix(f".{os.getpid()}")
-        known = {"offset": offset, "digest": _digest(file, offset), "marks": sorted(marks)}
-        staged.write_text(json.dumps(known))
+        staged.write_text(json.dumps({"offset": offset, "digest": _digest(file, offset)}))
         staged.replace(self._path)
 
 

@@ -61,7 +61,6 @@ class Imported(NamedTuple):
         damaged: the lines and parts of lines that cannot be read.
         calls: the calls, each by its session and its id in the file.
         results: the calls with a result.
-        marks: see `Recording.marks`.
     """
 
     path: Path
@@ -70,7 +69,6 @@ class Imported(NamedTuple):
     damaged: tuple[Line, ...]
     calls: AbstractSet[tuple[str, str]] = frozenset()
     results: AbstractSet[tuple[str, str]] = frozenset()
-    marks: AbstractSet[str] = frozenset()
 
 
 ImportResult: TypeAlias = Imported | TooltrailError
@@ -142,13 +140,13 @@ class Importer:
             name = format_name or _recognize(path)
             cursor = Cursor(self._spool, path.resolve(), name)
             with path.open("rb") as file:
-                source = Source(name, str(path.resolve()), cursor.read(file), cursor.marks)
+                source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
                 imported = self.import_lines(source, reader, _watched(file, on_progress))
                 # The writer may still complete a line that is cut.
                 cut_at = (one.offset for one in imported.damaged if one.is_cut)
                 if not self._is_dry_run:
-                    cursor.write(file, next(cut_at, file.tell()), imported.marks)
+                    cursor.write(file, next(cut_at, file.tell()))
         except OSError as error:
             if not path.exists():
                 raise NotFoundError(f"no file {path}") from error
@@ -166,15 +164,7 @@ class Importer:
         damaged = tuple(record_lines(recording, reader, lines))
         recording.finish()
         path, calls = Path(source.path), recording.calls.keys()
-        return Imported(
-            path,
-            source.format,
-            recording.counts,
-            damaged,
-            calls,
-            recording.results,
-            recording.marks,
-        )
+        return Imported(path, source.format, recording.counts, damaged, calls, recording.results)
 
 
 def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line]:

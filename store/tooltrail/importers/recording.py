@@ -37,7 +37,6 @@ _STATES: Final[dict[str, InvocationState]] = {
 
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool")
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MARK_CHARS: Final = 16
 _TYPE_CHARS: Final = 40
 """Characters of an unknown type that a report shows."""
 
@@ -64,13 +63,11 @@ class Source(NamedTuple):
         format: name of its format, which is a part of every id.
         path: absolute path of the file.
         since: offset up to which it was imported before.
-        marks: marks of the facts that were recorded from an earlier version; see `Recording`.
     """
 
     format: str
     path: str
     since: int = 0
-    marks: frozenset[str] = frozenset()
 
 
 class Recording:
@@ -88,8 +85,6 @@ class Recording:
             that this program does not know; and the facts, `new` and `known`.
         calls: the number of calls with an id, by the session and the id in the source.
         results: the calls with a result, each by its session and its id in the source.
-        marks: a mark of each fact that was found at offset 0, now or in an earlier version. Such a
-            fact is appended once, although its document is rewritten again and again.
     """
 
     def __init__(
@@ -102,7 +97,6 @@ class Recording:
         self.counts: Counter[str] = Counter()
         self.calls: Counter[tuple[str, str]] = Counter()
         self.results: set[tuple[str, str]] = set()
-        self.marks = {*source.marks}
         self._record = append
         self._spool = spool
         self._source = source
@@ -363,12 +357,6 @@ class Recording:
         return tuple(parts.stream(role, data, output, folder) for role, data in streams.items())
 
     def _append(self, fact: facts.Fact, parts: Parts, *repeated: bytes) -> None:
-        if self._place.offset == 0:
-            mark = digest_of(repr({**vars(fact), "source": None}).encode())[-_MARK_CHARS:]
-            if mark in self.marks:
-                self.counts.subtract({"new": 1, "known": -1})
-                return  # files of the fact stay: the earlier one may not be ingested yet
-            self.marks.add(mark)
         self._entries.append(Entry(fact, parts.bodies, repeated, parts.files))
         self._size += sum(map(len, parts.bodies))
         if len(self._entries) >= _TOGETHER or self._size >= _BYTES_TOGETHER:
