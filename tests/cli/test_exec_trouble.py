@@ -136,7 +136,7 @@ def test_where_the_start_cannot_be_recorded_nothing_is_run(cli: Cli, tmp_path: P
     assert (ended.code, ended.stdout) == (5, b"")
     assert re.fullmatch(
         r"spool .*/file/spool cannot be created or written: Not a directory; the command was not"
-        r" run: correct this, or name another spool with --spool",
+        r" run: solve this problem, or name another spool with --spool",
         ended.sentence,
     )
     assert states(cli) == []

@@ -369,7 +369,7 @@ def test_a_project_switches_off_the_hook_of_the_user(at_home: Cli) -> None:
     states = [one["hook"] for one in ended.records]
     assert (ended.code, states) == (4, ["switched off: disableAllHooks", "not installed"])
     ended = at_home.ok("hook", "install", "claude-code")
-    off = f"no hook of claude-code runs yet: disableAllHooks in {project.absolute()} switches off"
+    off = f"no hook of claude-code runs: disableAllHooks in {project.absolute()} is true"
     assert off in ended.message
 
 
@@ -458,7 +458,9 @@ def test_settings_in_another_form_are_left_alone(at_home: Cli, text: str) -> Non
     ended = at_home.run("hook", "status", "claude-code")
     assert (ended.code, path.read_text()) == (2, text)
     if text == WRONG_LINE:
-        assert ended.sentence.endswith("it is not JSON: line 3 has an error, such as a wrong comma")
+        assert ended.sentence.endswith(
+            "it is not JSON: line 3 has a syntax error; check its commas"
+        )
 
 
 def test_settings_that_cannot_be_written_are_said(at_home: Cli) -> None:

@@ -243,6 +243,10 @@ def test_an_archive_that_cannot_be_opened_is_named(cli: Cli) -> None:
     ended = cli.run("import", str(path.parent))
     assert ended.code == 4
     assert f"{cut} is damaged; it may be a session\n" in ended.message
+    path.unlink()
+    ended = cli.run("import", str(path.parent))
+    assert ended.code == 4
+    assert f"{cut} is damaged; it may be a session\n" in ended.message
 
 
 def test_an_output_that_is_gone_is_in_the_report(cli: Cli) -> None:
@@ -250,7 +254,7 @@ def test_an_output_that_is_gone_is_in_the_report(cli: Cli) -> None:
     lines = [LINES[0], claude_result(2, "t1", "out", gone, is_error=False)]
     path = write_lines(cli.folder / "s.jsonl", lines)
     ended = cli.ok("import", str(path))
-    assert f"{path}: 1 output of which the file has only a part\n" in ended.message
+    assert f"{path}: 1 incomplete output\n" in ended.message
     assert len(cli.ok("log", "--json", "--where", "lost > 0").records) == 1
 
 

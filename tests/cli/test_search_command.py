@@ -193,7 +193,7 @@ def _texts(reader: Reader) -> Iterator[tuple[UUID, list[str]]]:
 
 def _texts_of(reader: Reader, call: InvocationDetail) -> list[str]:
     output = json.loads(call.complete_json or "{}")
-    spoken = {name: output[name] for name in output.keys() - {"status", "tool_name"}}
+    spoken = {name: output[name] for name in output.keys() - {"status"}}
     texts = [*_leaves(call.arguments.decode()), *_values(json.dumps(spoken))]
     if call.receipt is not None:
         texts.append(call.receipt.text)

@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int | None:
         return ExitCode.USAGE
     except TooltrailError as error:
         say(
-            f"tooltrail: {error}; the command was not run: correct this, or name another"
+            f"tooltrail: {error}; the command was not run: solve this problem, or name another"
             " spool with --spool"
         )
         return ExitCode.UNAVAILABLE

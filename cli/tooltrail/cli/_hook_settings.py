@@ -68,11 +68,12 @@ class Agent(NamedTuple):
 _BOTH = ("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "SessionStart", "SessionEnd")
 """The events of both agents."""
 _OF_CLAUDE = (*_BOTH, "PostToolUseFailure", "PermissionDenied")
+_OF_CODEX = (*_BOTH, "Stop")
 AGENT_SETTINGS = {
     "claude-code": Agent(
         "CLAUDE_CONFIG_DIR", ".claude", "settings.json", _OF_CLAUDE, "disableAllHooks"
     ),
-    "codex": Agent("CODEX_HOME", ".codex", "hooks.json", (*_BOTH, "Stop")),
+    "codex": Agent("CODEX_HOME", ".codex", "hooks.json", _OF_CODEX),
 }
 """The agents with hooks, by name."""
 
@@ -175,9 +176,10 @@ def _ours(data: bytes) -> Iterator[tuple[str, list[Node]]]:
         raise InvalidRecordError(f"{_HOOKS} in it is not an object")
     for pair in children_of(hooks):
         event, groups = pair.child_by_field_name("key"), pair.child_by_field_name("value")
-        if groups is None or groups.type != "array":
+        is_array = groups is not None and groups.type == "array"
+        if not is_array and text_of(event) in {*_OF_CLAUDE, *_OF_CODEX}:
             raise InvalidRecordError(f"{text_of(event)} in it is not an array")
-        for group in children_of(groups):
+        for group in _items(groups):
             for handler in _items(member(group, _HOOKS)):
                 if _OURS.match(text_of(member(handler, "command"))):
                     yield text_of(event), [handler, group, pair, hooks.parent or hooks]

@@ -67,7 +67,7 @@ def import_with_bar(
     failures = [one for one in results if isinstance(one, TooltrailError)]
     if failures and len(failures) == len(results):
         raise failures[0]
-    if since is None and not results:
+    if since is None and not (results or _lost_archives(skipped)):
         where = f" in {', '.join(map(str, paths))}" if paths else "; name a file or a folder"
         raise NotFoundError(f"no sessions of known agents found{where}")
     for failure in failures:
@@ -99,13 +99,20 @@ def _import_all(
             read += size
             update(done, read)
 
-        for file, one in _import_each(importer, files, format_name, advance):
+        for file, imported in _import_each(importer, files, format_name, advance):
             done += 1
+            one = imported
+            if format_name and isinstance(imported, Imported) and _is_empty(imported):
+                one = UnknownFormatError(file, format_name, is_damaged=False)
             if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
             elif isinstance(one, UnknownFormatError):
                 skipped.append(one)
     return results, skipped
+
+
+def _is_empty(imported: Imported) -> bool:
+    return not (imported.damaged or imported.counts.get("sessions"))
 
 
 def _import_each(
@@ -119,8 +126,6 @@ def _import_each(
         one: ImportResult
         try:
             one = importer.import_file(file, format_name, on_progress)
-            if format_name and not (one.damaged or one.counts.get("sessions")):
-                one = UnknownFormatError(file, format_name, is_damaged=False)
         except TooltrailError as error:
             # A traceback keeps the content of the file in memory.
             one = error.with_traceback(None)
@@ -135,6 +140,11 @@ def _say_skipped(files: Sequence[Path], format_name: str | None) -> None:
         verb = "was" if len(files) == 1 else "were"
         such_as = printable(str(files[0]))
         say(f"{counted(len(files), 'file')} {kind} {verb} skipped, such as {such_as}")
+
+
+def _lost_archives(skipped: Iterable[UnknownFormatError]) -> list[UnknownFormatError]:
+    """The damaged archives: only a log of Inspect ends in `.eval`, so each is a lost log."""
+    return [one for one in skipped if one.is_damaged and one.path.suffix == ".eval"]
 
 
 def say_unread(files: Sequence[UnknownFormatError]) -> None:
@@ -181,7 +191,7 @@ def follow(
                 if one.counts.get("new"):
                     has_new = True
                     yield one
-        _say_skipped([*skipped][count:], format_name)
+        _say_skipped([*skipped][count:], None)
         if has_new or has_events(location.spool_folder):
             with location.open(create=True) as store:  # imports hook events
                 _ = store.reader  # ingests
@@ -211,8 +221,7 @@ def print_report(
     say(f"{counted(totals['new'], 'new fact')} {verb}, {totals['known']:,} known already")
     for one in imported:
         _say_problems(one)
-    # Agents leave other files, too, but no other archives.
-    unread = [one for one in skipped if one.is_damaged and one.path.suffix == ".eval"]
+    unread = _lost_archives(skipped)
     say_unread(unread)
     if (failed := failure_code(results)) is not None:
         return failed
@@ -229,7 +238,7 @@ def _say_problems(one: Imported) -> None:
     name = printable(str(one.path))
     say_damage(one.path, one.damaged, "; --json lists them all")
     if incomplete := one.counts.get("incomplete_outputs", 0):
-        say(f"{name}: {counted(incomplete, 'output')} of which the file has only a part")
+        say(f"{name}: {counted(incomplete, 'incomplete output')}")
     if unpaired := one.counts.get("unpaired_calls", 0):
         say(f"{name}: {counted(unpaired, 'call')} without a result")
     if unpaired := one.counts.get("unpaired_results", 0):

@@ -24,7 +24,7 @@ def parse(data: bytes) -> Node:
     root = Parser(_LANGUAGE).parse(data if data.strip() else b"{}").root_node
     values = children_of(root)
     if root.has_error:
-        problem = f"line {_bad_line(root)} has an error, such as a wrong comma"
+        problem = f"line {_bad_line(root)} has a syntax error; check its commas"
         raise InvalidRecordError(f"it is not JSON: {problem}")
     if len(values) != 1 or values[0].type != "object":
         raise InvalidRecordError("it is not one JSON object")

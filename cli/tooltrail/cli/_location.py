@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 _SILENT_S: Final = 5.0
 """Seconds without an ingested fact after which a command says that it waits."""
 
-WAITING: Final = (
-    "tooltrail: ingesting takes long: the database may be locked, or the artifact root slow"
-)
+WAITING: Final = "tooltrail: ingesting takes long: another program may use the database"
 
 
 class Location(NamedTuple):
@@ -79,7 +77,7 @@ class Location(NamedTuple):
 def _ingestion_bar() -> Generator[Callable[[int], None]]:
     """A progress line for one run of ingestion, if the run takes longer than a second.
 
-    A run that has ingested nothing for a while says so.
+    A run that waits long for its first facts says so.
     """
     from threading import Timer  # noqa: PLC0415  not for --help
 

@@ -1,5 +1,6 @@
 """The work of `tooltrail search`: makes the query, and prints the hits."""
 
+import posixpath
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -74,7 +75,7 @@ def make_query(
         raise click.UsageError("-i belongs to --regex and --literal; TEXT always ignores the case")
     if path == "":
         raise click.UsageError("--path is empty; name a file or a folder")
-    if path in (".", ".."):
+    if path is not None and posixpath.normpath(path) in (".", ".."):
         path = str(Path(path).absolute())
     return PathQuery(path) if path is not None else WordQuery(phrases_of(texts))
 
@@ -136,6 +137,7 @@ def _total(store: Store, where: InvocationFilter) -> int:
 
 def _has_index(store: Store) -> bool:
     """Whether the words can be found; fills the index first if many facts wait."""
+    _ = store.reader  # creates a store that has only a journal
     with suppress(TooltrailError):  # a search reads what the index does not have
         fill_index(store.database, lambda: store.archive, least=_MANY)
     with store.database.read() as connection:

@@ -122,7 +122,7 @@ class Reader(events.FileReader):
             raise TypeError(f"in {len(damaged)} of {len(calls)} calls: {damaged[0]}")
 
     def _begin(self, session: str, event: Json, at: Any) -> Iterator[events.Event]:
-        """The start of a call that no transcript has."""
+        """The start of a call, unless a transcript has recorded it."""
         name = (session, _text(event, "tool_use_id"))
         if name not in self.begun and name not in self.ended:
             yield _call(session, event, at)

@@ -7,7 +7,6 @@ Every function raises `UnavailableError` if a file cannot be read, synced or del
 `DamageError` if a link or a pipe is in its place.
 """
 
-import errno
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -209,7 +208,7 @@ def _opened(folder: Path, number: int) -> Generator[int]:
         raise
     except OSError as error:
         problem = f"segment {path} cannot be read or synced: {error.strerror}"
-        if error.errno == errno.EINVAL:  # a link or a pipe; see `open_regular`
+        if isinstance(error, segments.IrregularFileError):
             raise DamageError(problem, path=str(path)) from error
         raise UnavailableError(problem) from error
 

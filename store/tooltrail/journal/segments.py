@@ -153,11 +153,15 @@ def open_segment(folder: Path, number: int) -> OpenSegment:
     return OpenSegment(descriptor, head)
 
 
+class IrregularFileError(OSError):
+    """A link or a pipe is in the place of a file."""
+
+
 def open_regular(path: Path, flags: int) -> int:
     """Open an existing file. Raises `OSError` for a link or a pipe, which would block."""
     if not stat.S_ISREG(path.lstat().st_mode):
-        problem = f"{path.name} is not a regular file; put the file back, or delete what is there"
-        raise OSError(errno.EINVAL, problem)
+        problem = f"{path.name} is not a regular file; put the file back, or its facts are lost"
+        raise IrregularFileError(errno.EINVAL, problem)
     return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
 
 

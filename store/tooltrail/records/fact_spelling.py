@@ -255,7 +255,7 @@ _SHAPES: Final[Mapping[type, Mapping[str, Member]]] = {
 
 
 def _writers_of(shape: type[Frozen]) -> tuple[Callable[[object], tuple[Any, ...]], list[_Writer]]:
-    """What gets the members of a class in the order of their names, and how each is written."""
+    """The getter of the members of a class, sorted by name, and their writers."""
     members = {name: (default, write) for name, (default, write, _) in _SHAPES[shape].items()}
     sources = {name: name for name in members}
     if shape in FACTS.values():
@@ -269,4 +269,4 @@ def _writers_of(shape: type[Frozen]) -> tuple[Callable[[object], tuple[Any, ...]
 
 
 _WRITERS: Final = {shape: _writers_of(shape) for shape in _SHAPES}
-"""For each class, see `_writers_of`."""
+"""The result of `_writers_of` for each class."""

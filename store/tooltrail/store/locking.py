@@ -26,9 +26,6 @@ _LOCK: Final = 0x696E67
 _INTERVAL_S: Final = 0.005
 """Seconds between two attempts to lock a journal: about the time of a short batch."""
 
-STUCK_S: Final = 30.0
-"""Seconds without progress after which another ingester is not waited for any more."""
-
 
 @contextmanager
 def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Callable[[], None]]:
@@ -62,8 +59,8 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
                 connection.query(f"SELECT pg_advisory_unlock{kind}{lock}", (_LOCK,))
 
 
-def check_free(database: Database, wait_s: float) -> None:
-    """Check that nothing hinders the ingestion into an SQLite file for longer than `wait_s`.
+def wait_until_free(database: Database, wait_s: float) -> None:
+    """Wait up to `wait_s` until facts can be ingested into an SQLite file.
 
     Raises:
         UnavailableError: maintenance runs, or another program holds the lock of the file.
@@ -77,32 +74,36 @@ def check_free(database: Database, wait_s: float) -> None:
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 break
             if time.monotonic() >= deadline:
-                raise UnavailableError(f"maintenance of {target} runs")
+                raise UnavailableError(f"maintenance of {target} runs, such as `tooltrail gc`")
             time.sleep(_INTERVAL_S)
+    rest_s = max(0.0, deadline - time.monotonic())
     with (
         translated_errors(target),
-        closing(sqlite.connect(target.path, wait_s=wait_s)) as connection,
+        closing(sqlite.connect(target.path, wait_s=rest_s)) as connection,
     ):
         connection.execute("BEGIN IMMEDIATE")
 
 
 @contextmanager
 def journal_lock(
-    database: Database, folder: Path, *, is_required: bool
+    database: Database, folder: Path, *, is_required: bool, wait_s: float
 ) -> Generator[Cursor | None]:
     """Hold the lock on the ingestion of a journal, and yield None.
 
     If the lock is not required, yields the cursor instead as soon as another ingester has committed
-    everything that the journal held at the time of the call.
-
-    Raises `UnavailableError` if another ingester holds the lock and makes no progress.
+    everything that the journal held at the time of the call. Raises `UnavailableError` if the
+    cursor does not move for `wait_s`.
     """
     with _lock_file(folder / "ingest.lock", f"journal {folder} cannot be ingested") as descriptor:
-        yield _lock_or_pass(database, folder, descriptor, is_required=is_required)
+        if is_required:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield None
+        else:
+            yield _lock_or_pass(database, folder, descriptor, wait_s)
 
 
 def _lock_or_pass(
-    database: Database, folder: Path, descriptor: int, *, is_required: bool
+    database: Database, folder: Path, descriptor: int, wait_s: float
 ) -> Cursor | None:
     end, last, moved_at = furthest_end(folder), Cursor(), time.monotonic()
     while True:
@@ -113,12 +114,12 @@ def _lock_or_pass(
         if journal is not None:
             with database.read() as connection:
                 _, cursor = find_cursor(connection, journal)
-        if not is_required and (cursor.offsets >= end or not has_frames(folder, cursor)):
+        if cursor.offsets >= end or not has_frames(folder, cursor):
             return cursor
         if cursor != last:
             last, moved_at = cursor, time.monotonic()
-        elif time.monotonic() - moved_at > STUCK_S:
-            raise UnavailableError(f"another program that ingests {folder} makes no progress")
+        elif time.monotonic() - moved_at > wait_s:
+            raise UnavailableError(f"another program ingests {folder}, and has not finished")
         time.sleep(_INTERVAL_S)
 
 

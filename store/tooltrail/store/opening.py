@@ -61,8 +61,9 @@ def open_store(
         create: whether a missing store is created.
 
     Raises:
-        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server, or it
-            is the file of another application, or `acknowledge` is none of the three values.
+        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server. Or
+            `acknowledge` is none of the three values. Or `create` is True, the spool has no journal
+            yet, and the file belongs to another application.
         TypeError: there is no such option.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
@@ -120,15 +121,17 @@ def open_existing(target: Target) -> Database:
 
 
 def refuse_other_file(target: Target) -> None:
-    """Raise `InvalidRecordError` for a file that is no store and no empty file.
+    """Raise `InvalidRecordError` for a file that is neither a store nor empty.
 
     Called before the first record, which would create a spool beside the file. A database that
     cannot be read is not refused: it hinders no record.
     """
     found = b""
     if isinstance(target, SqliteTarget):
-        with suppress(OSError), target.path.open("rb") as file:
-            found = file.read(len(SQLITE_HEADER))
+        with suppress(OSError, UnavailableError):
+            if is_there(target):
+                with target.path.open("rb") as file:
+                    found = file.read(len(SQLITE_HEADER))
     if found not in (b"", SQLITE_HEADER):
         raise InvalidRecordError(f"{target} is not an SQLite database")
     if found:

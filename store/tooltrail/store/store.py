@@ -9,6 +9,7 @@ Recording appends to the journal in the spool and never needs the database. A ba
 this process moves the facts into the database.
 """
 
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
@@ -22,7 +23,7 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
 from tooltrail.store.ingest.behind import what_is_behind
-from tooltrail.store.locking import check_free
+from tooltrail.store.locking import wait_until_free
 from tooltrail.store.roots import mark_path, named_root, resolve_root
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ T = TypeVar("T")
 
 READ_WAIT_S: Final = 3.0
 """Seconds that a reader waits until an SQLite file is free for ingestion."""
+
+STUCK_S: Final = 30.0
+"""Seconds that a reader waits for another ingester that commits nothing."""
 
 Ingesting = Callable[[], AbstractContextManager[Callable[[int], object]]]
 
@@ -161,13 +165,15 @@ class Store(AbstractContextManager["Store"]):
         from tooltrail.store.read.reader import Reader  # noqa: PLC0415  recorders do not read
 
         _ = self.info
-        self.lag = None
+        # A reader that waited in vain has waited for the next ones, too.
+        is_patient, self.lag = self.lag is None, None
         try:
             with self.database.read() as connection:
                 behind = what_is_behind(connection, self.spool)
             if behind is not None:
-                check_free(self.database, READ_WAIT_S)
-                self._ingest(thoroughly=behind == "dead program")
+                wait_until_free(self.database, READ_WAIT_S if is_patient else 0)
+                wait_s = STUCK_S if is_patient else 0
+                self._ingest(thoroughly=behind == "dead program", wait_s=wait_s)
         except (UnavailableError, DamageError) as error:
             self.lag = error
         return Reader(self.database, lambda: self.archive, self.spool)
@@ -233,9 +239,11 @@ class Store(AbstractContextManager["Store"]):
             follow=lambda: filling.fill_index(self.database, lambda: self.archive, least=least),
         )
 
-    def _ingest(self, *, thoroughly: bool) -> "Ingested":
+    def _ingest(self, *, thoroughly: bool, wait_s: float = math.inf) -> "Ingested":
         with self.ingesting() as on_progress:
-            return self._ingester.ingest(thoroughly=thoroughly, on_progress=on_progress)
+            return self._ingester.ingest(
+                thoroughly=thoroughly, on_progress=on_progress, wait_s=wait_s
+            )
 
     def _create_if_missing(self) -> None:
         target = self.database.target

@@ -76,7 +76,7 @@ def install(*, agent: str, of_project: bool, no_redact: bool, location: Location
     else:
         say(f"the hook of {agent} is installed in {path} already; nothing was changed")
     if (off := AGENT_SETTINGS[agent].switched_off_in()) is not None:
-        say(f"no hook of {agent} runs yet: disableAllHooks in {off} switches off all of them")
+        say(f"no hook of {agent} runs: disableAllHooks in {off} is true; remove it")
     if agent == "codex":
         say(
             "codex asks once whether you trust new hooks; an older version also needs"

@@ -54,9 +54,9 @@ def command(
     With --follow, prints a line for each file that has something new, until it is interrupted. Hook
     events are imported, too, and everything is ingested at once.
 
-    Exits with 3 if a file is missing or not of the format, and with 4 if lines are damaged. Exits
-    with 5 if a file cannot be read or the disk is full. A full disk ends the import; otherwise the
-    other files are still imported.
+    Exits with 3 if a file is missing, has no known format, or has no session of the --format. Exits
+    with 4 if lines or archives are damaged, and with 5 if a file cannot be read or the disk is
+    full. A full disk ends the import; otherwise the other files are still imported.
     """
     from tooltrail.cli import _importing as importing
     from tooltrail.cli._hook_events import import_hook_events

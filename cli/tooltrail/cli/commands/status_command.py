@@ -18,7 +18,8 @@ from tooltrail.cli._output import print_array, printable, say, write
 def command(location: Location, bodies: bool, as_json: bool) -> int:
     """Print where the store is, what it holds, and what needs attention.
 
-    Exits with 4 if a recorded fact could not be applied, or if a journal is damaged.
+    Exits with 4 if a recorded fact could not be applied, or if damage keeps newer facts from the
+    database.
     """
     from tooltrail.cli._status import is_complete, lines_of, status_of, warnings_of
     from tooltrail.records.errors import DamageError

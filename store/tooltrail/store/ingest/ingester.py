@@ -8,6 +8,7 @@ shows what was committed. One ingester works on a journal at a time; the ingeste
 work in parallel.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
@@ -109,14 +110,19 @@ class Ingester:
         self._cursor: Cursor | None = None
 
     def ingest(
-        self, *, thoroughly: bool = False, on_progress: Callable[[int], object] = bool
+        self,
+        *,
+        thoroughly: bool = False,
+        on_progress: Callable[[int], object] = bool,
+        wait_s: float = math.inf,
     ) -> Ingested:
         """Move every fact that was appended before this call into the database.
 
         Also ends calls and answers whose program died, and publishes artifacts that wait for the
         sink. Does nothing if nothing was appended since the last run of this ingester, unless it
         works `thoroughly`. While another ingester works on the journal, this one only waits until
-        the other one has committed these facts. After an error, earlier commits of this run stay.
+        the other one has committed these facts, or has committed nothing for `wait_s`. After an
+        error, earlier commits of this run stay.
 
         `on_progress` is called after each batch with the number of facts that this run ingested.
         """
@@ -125,7 +131,9 @@ class Ingester:
         if is_idle or not self._folder.is_dir():
             return Ingested()
         try:
-            with journal_lock(self._database, self._folder, is_required=thoroughly) as passed:
+            with journal_lock(
+                self._database, self._folder, is_required=thoroughly, wait_s=wait_s
+            ) as passed:
                 if passed is not None:
                     self._cursor = passed
                     return Ingested()

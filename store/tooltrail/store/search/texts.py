@@ -27,8 +27,9 @@ _ORDER: Final = "order"
 _OF_STREAM: Final = {"role", "digest", "produced_size"}
 """Members of an object that describes a stream in a complete output."""
 
-_OURS: Final = ("output.status", "output.tool_name")
-"""Places in a complete output whose values are Tooltrail's own words: filters ask for them."""
+_STATUS: Final = "output.status"
+"""The place in a complete output whose value is a word of Tooltrail: `--ok` and `--failed` ask for
+it."""
 
 _FOREIGN: Final = ("error.details", "output.error.details")
 """Places in a complete output and an error whose keys are not Tooltrail's own."""
@@ -129,7 +130,7 @@ def _leaves(name: str, value: Any, *, without: Container[str] = ()) -> Iterator[
                 names |= dict.fromkeys(members)  # the others are keys of Tooltrail
             spoken = [(key, one) for key, one in members.items() if key not in without]
             found = [(f"{place}.{key}", one) for key, one in reversed(spoken)]
-            waiting += [one for one in found if one[0] not in _OURS]
+            waiting += [one for one in found if one[0] != _STATUS]
         elif isinstance(value, list):
             items = cast("Sequence[Any]", value)
             waiting += [(f"{place}[{n}]", one) for n, one in enumerate(items)][::-1]
