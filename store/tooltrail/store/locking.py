@@ -23,6 +23,10 @@ from tooltrail.store.ingest.behind import find_cursor
 _LOCK: Final = 0x696E67
 """First half of the PostgreSQL advisory lock ("ing" in ASCII); the schema is the second half."""
 
+_LOCK_NAME: Final = "(?, hashtext(current_schema()))"
+_FILLED: Final = "journals, ledger_entries, bodies, sessions, messages, invocations"
+"""Tables of PostgreSQL into which most facts go."""
+
 _INTERVAL_S: Final = 0.005
 """Seconds between two attempts to lock a journal: about the time of a short batch."""
 
@@ -50,29 +54,34 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
         return
     kind = "" if exclusive else "_shared"
     with database.autocommit() as connection:
-        lock = "(?, hashtext(current_schema()))"
-        connection.query(f"SELECT pg_advisory_lock{kind}{lock}", (_LOCK,))
+        connection.query(f"SELECT pg_advisory_lock{kind}{_LOCK_NAME}", (_LOCK,))
         try:
             yield lambda: connection.run("SELECT 1")
         finally:
             with suppress(TooltrailError):  # the lock went with a lost connection
-                connection.query(f"SELECT pg_advisory_unlock{kind}{lock}", (_LOCK,))
+                connection.query(f"SELECT pg_advisory_unlock{kind}{_LOCK_NAME}", (_LOCK,))
 
 
 def wait_until_free(database: Database, wait_s: float) -> None:
-    """Wait up to `wait_s` until facts can be ingested into an SQLite file.
+    """Wait up to `wait_s` until facts can be ingested.
 
     Raises:
-        UnavailableError: maintenance runs, or another program holds the lock of the file.
+        UnavailableError: maintenance runs, or another program holds a lock on the database.
     """
-    target, deadline = database.target, time.monotonic() + wait_s
-    if not isinstance(target, SqliteTarget):
+    target = database.target
+    if isinstance(target, SqliteTarget):
+        _wait_for_file(target, wait_s)
         return
+    with database.write() as connection:
+        connection.run(f"SET LOCAL lock_timeout = {int(wait_s * 1000) or 1}")
+        connection.query(f"SELECT pg_advisory_xact_lock_shared{_LOCK_NAME}", (_LOCK,))
+        connection.run(f"LOCK TABLE {_FILLED} IN ROW EXCLUSIVE MODE")
+
+
+def _wait_for_file(target: SqliteTarget, wait_s: float) -> None:
+    deadline = time.monotonic() + wait_s
     with _lock_file(*_ingest_lock_file(target)) as descriptor:
-        while True:
-            with suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                break
+        while not _try_lock(descriptor, fcntl.LOCK_SH):
             if time.monotonic() >= deadline:
                 raise UnavailableError(f"maintenance of {target} runs, such as `tooltrail gc`")
             time.sleep(_INTERVAL_S)
@@ -107,8 +116,7 @@ def _lock_or_pass(
 ) -> Cursor | None:
     end, last, moved_at = furthest_end(folder), Cursor(), time.monotonic()
     while True:
-        with suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _try_lock(descriptor, fcntl.LOCK_EX):
             return None
         cursor, journal = Cursor(), read_journal_id(folder)
         if journal is not None:
@@ -121,6 +129,14 @@ def _lock_or_pass(
         elif time.monotonic() - moved_at > wait_s:
             raise UnavailableError(f"another program ingests {folder}, and has not finished")
         time.sleep(_INTERVAL_S)
+
+
+def _try_lock(descriptor: int, kind: int) -> bool:
+    """Lock a file if no other program holds a conflicting lock; return whether it is locked."""
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def _ingest_lock_file(target: SqliteTarget) -> tuple[Path, str]:
