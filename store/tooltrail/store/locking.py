@@ -14,9 +14,7 @@ from typing import Final
 
 from tooltrail.journal import Cursor, furthest_end, has_frames, read_journal_id
 from tooltrail.records.errors import TooltrailError, UnavailableError, unavailable_if_failing
-from tooltrail.store.engines import sqlite
 from tooltrail.store.engines.database import Database
-from tooltrail.store.engines.failures import translated_errors
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.behind import find_cursor
 
@@ -68,29 +66,22 @@ def wait_until_free(database: Database, wait_s: float) -> None:
     Raises:
         UnavailableError: maintenance runs, or another program holds a lock on the database.
     """
-    target = database.target
-    if isinstance(target, SqliteTarget):
-        _wait_for_file(target, wait_s)
+    target, deadline = database.target, time.monotonic() + wait_s
+    if not isinstance(target, SqliteTarget):
+        with database.write() as connection:
+            connection.run(f"SET LOCAL lock_timeout = {int(wait_s * 1000) or 1}")
+            connection.query(f"SELECT pg_advisory_xact_lock_shared{_LOCK_NAME}", (_LOCK,))
+            connection.run(f"LOCK TABLE {_FILLED} IN ROW EXCLUSIVE MODE")
         return
-    with database.write() as connection:
-        connection.run(f"SET LOCAL lock_timeout = {int(wait_s * 1000) or 1}")
-        connection.query(f"SELECT pg_advisory_xact_lock_shared{_LOCK_NAME}", (_LOCK,))
-        connection.run(f"LOCK TABLE {_FILLED} IN ROW EXCLUSIVE MODE")
-
-
-def _wait_for_file(target: SqliteTarget, wait_s: float) -> None:
-    deadline = time.monotonic() + wait_s
     with _lock_file(*_ingest_lock_file(target)) as descriptor:
         while not _try_lock(descriptor, fcntl.LOCK_SH):
             if time.monotonic() >= deadline:
                 raise UnavailableError(f"maintenance of {target} runs, such as `tooltrail gc`")
             time.sleep(_INTERVAL_S)
     rest_s = max(0.0, deadline - time.monotonic())
-    with (
-        translated_errors(target),
-        closing(sqlite.connect(target.path, wait_s=rest_s)) as connection,
-    ):
-        connection.execute("BEGIN IMMEDIATE")
+    with closing(Database(target)) as other, other.autocommit() as connection:
+        connection.run(f"PRAGMA busy_timeout = {int(rest_s * 1000)}")
+        connection.run("BEGIN IMMEDIATE")
 
 
 @contextmanager
