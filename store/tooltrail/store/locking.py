@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tooltrail.journal import Cursor, furthest_end, has_frames, read_journal_id
+from tooltrail.journal.owners import try_lock
 from tooltrail.records.errors import TooltrailError, UnavailableError, unavailable_if_failing
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
@@ -46,7 +47,7 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
     """
     target = database.target
     if isinstance(target, SqliteTarget):
-        with _lock_file(*_ingest_lock_file(target)) as descriptor:
+        with _lock_file(_ingest_lock_path(target)) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
             yield lambda: None  # a file lock lasts while the file is open
         return
@@ -73,8 +74,8 @@ def wait_until_free(database: Database, wait_s: float) -> None:
             connection.query(f"SELECT pg_advisory_xact_lock_shared{_LOCK_NAME}", (_LOCK,))
             connection.run(f"LOCK TABLE {_FILLED} IN ROW EXCLUSIVE MODE")
         return
-    with _lock_file(*_ingest_lock_file(target)) as descriptor:
-        while not _try_lock(descriptor, fcntl.LOCK_SH):
+    with _lock_file(_ingest_lock_path(target)) as descriptor:
+        while not try_lock(descriptor, fcntl.LOCK_SH):
             if time.monotonic() >= deadline:
                 raise UnavailableError(f"maintenance of {target} runs, such as `tooltrail gc`")
             time.sleep(_INTERVAL_S)
@@ -94,7 +95,7 @@ def journal_lock(
     everything that the journal held at the time of the call. Raises `UnavailableError` if the
     cursor does not move for `wait_s`.
     """
-    with _lock_file(folder / "ingest.lock", f"journal {folder} cannot be ingested") as descriptor:
+    with _lock_file(folder / "ingest.lock") as descriptor:
         if is_required:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield None
@@ -107,7 +108,7 @@ def _lock_or_pass(
 ) -> Cursor | None:
     end, last, moved_at = furthest_end(folder), Cursor(), time.monotonic()
     while True:
-        if _try_lock(descriptor, fcntl.LOCK_EX):
+        if try_lock(descriptor, fcntl.LOCK_EX):
             return None
         cursor, journal = Cursor(), read_journal_id(folder)
         if journal is not None:
@@ -122,25 +123,15 @@ def _lock_or_pass(
         time.sleep(_INTERVAL_S)
 
 
-def _try_lock(descriptor: int, kind: int) -> bool:
-    """Lock a file if no other program holds a conflicting lock; return whether it is locked."""
-    with suppress(BlockingIOError):
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        return True
-    return False
-
-
-def _ingest_lock_file(target: SqliteTarget) -> tuple[Path, str]:
-    """The file of the ingest lock, and the error if it cannot be opened."""
-    path = target.path.with_name(f"{target.path.name}-ingest.lock")
-    return path, f"lock {path} cannot be opened"
+def _ingest_lock_path(target: SqliteTarget) -> Path:
+    return target.path.with_name(f"{target.path.name}-ingest.lock")
 
 
 @contextmanager
-def _lock_file(path: Path, problem: str) -> Generator[int]:
-    """The descriptor of a file, created if missing; `problem` begins the `UnavailableError`."""
+def _lock_file(path: Path) -> Generator[int]:
+    """The descriptor of a file, created if missing. Raises `UnavailableError`."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    with unavailable_if_failing(problem):
+    with unavailable_if_failing(f"lock {path} cannot be opened"):
         descriptor = os.open(path, flags, 0o600)
     try:
         yield descriptor
