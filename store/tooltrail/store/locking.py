@@ -19,10 +19,9 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.behind import find_cursor
 
-_LOCK: Final = 0x696E67
-"""First half of the PostgreSQL advisory lock ("ing" in ASCII); the schema is the second half."""
+_LOCK: Final = f"({0x696E67}, hashtext(current_schema()))"
+"""The advisory lock on PostgreSQL: "ing" in ASCII, and the schema."""
 
-_LOCK_NAME: Final = "(?, hashtext(current_schema()))"
 _FILLED: Final = "journals, ledger_entries, bodies, sessions, messages, invocations"
 """Tables of PostgreSQL into which most facts go."""
 
@@ -53,12 +52,12 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
         return
     kind = "" if exclusive else "_shared"
     with database.autocommit() as connection:
-        connection.query(f"SELECT pg_advisory_lock{kind}{_LOCK_NAME}", (_LOCK,))
+        connection.query(f"SELECT pg_advisory_lock{kind}{_LOCK}")
         try:
             yield lambda: connection.run("SELECT 1")
         finally:
             with suppress(TooltrailError):  # the lock went with a lost connection
-                connection.query(f"SELECT pg_advisory_unlock{kind}{_LOCK_NAME}", (_LOCK,))
+                connection.query(f"SELECT pg_advisory_unlock{kind}{_LOCK}")
 
 
 def wait_until_free(database: Database, wait_s: float) -> None:
@@ -71,7 +70,7 @@ def wait_until_free(database: Database, wait_s: float) -> None:
     if not isinstance(target, SqliteTarget):
         with database.write() as connection:
             connection.run(f"SET LOCAL lock_timeout = {int(wait_s * 1000) or 1}")
-            connection.query(f"SELECT pg_advisory_xact_lock_shared{_LOCK_NAME}", (_LOCK,))
+            connection.query(f"SELECT pg_advisory_xact_lock_shared{_LOCK}")
             connection.run(f"LOCK TABLE {_FILLED} IN ROW EXCLUSIVE MODE")
         return
     with _lock_file(_ingest_lock_path(target)) as descriptor:

@@ -114,9 +114,8 @@ def plan_pruning(
         DamageError: facts cannot be ingested, because the journal or its row is damaged.
     """
     _ = store.reader
-    lag = store.lag
-    if lag is not None:
-        raise lag
+    if store.lag is not None:
+        raise store.lag
     store_id, sink = store.info.id, store.archive.sink
     refuse_other_roots(sink, store_id)
     plan = PruningPlan(sink.url, grace)

@@ -16,7 +16,6 @@ from tooltrail.store.engines import postgres, sqlite
 from tooltrail.store.engines.failures import translated_errors
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget, Target, parse_target
-from tooltrail.store.info import required_revision
 from tooltrail.store.locking import ingest_lock
 from tooltrail.store.opening import open_existing, store_revision
 
@@ -36,8 +35,7 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
     store_revision(database)  # a file without a store gets no lock file beside it
     # Excludes ingesters, and other programs that upgrade the schema.
     with closing(open_existing(target)) as opened, ingest_lock(opened, exclusive=True):
-        with opened.read() as connection:
-            before = required_revision(connection)
+        before = store_revision(database)
         if before != HEAD_REVISION:
             from alembic.util import CommandError  # noqa: PLC0415  slow, and once in a store's life
 
