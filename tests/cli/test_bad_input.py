@@ -119,7 +119,8 @@ def test_the_database_of_another_application_is_refused_and_left_as_it_is(nowher
         assert refused(nowhere, command, 2) == sentence
     with pytest.raises(InvalidRecordError, match="another application uses the file"):
         open_store(nowhere.database)
-    assert refused(nowhere, "status", 5) == sentence
+    for command in ("status", "db check", "db upgrade"):
+        assert refused(nowhere, command, 5) == sentence
     assert [one.name for one in nowhere.folder.iterdir()] == ["trail.db"]
     # Facts may wait for a store that was replaced. The refusal is the same.
     (nowhere.folder / "trail.db-spool" / "journal").mkdir(parents=True)

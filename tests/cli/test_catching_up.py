@@ -7,10 +7,11 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO
 
+import psycopg
 import pytest
 from tests.support.altering import alter
 from tests.support.cli import Cli, python, without_coverage
@@ -20,11 +21,13 @@ from tests.support.journals import write_at
 from tests.support.processes import ROOT
 from tests.support.recording import run_command
 
-from tooltrail.cli import _location
+from tooltrail.cli import _long_commands, _searching
+from tooltrail.store import Store
 from tooltrail.store import store as opened
 from tooltrail.store.engines import sqlite
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.locking import ingest_lock
+from tooltrail.store.search.index import read_state
 
 WRITERS = 8
 READINGS = times(3)
@@ -150,6 +153,70 @@ def test_a_locked_database_is_read_after_a_short_wait(
     assert len(cli.ok("log", "--json").records) == 2
 
 
+def test_a_store_waits_once_for_a_locked_database(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opened, "READ_WAIT_S", 0.1)
+    with cli.open() as store:
+        run_command(store.open_session(), b"first\n")
+    with cli.open() as store:
+        assert store.reader.count_invocations() == 1
+        assert cli.exec("--", "true").code == 0
+        with closing(sqlite3.connect(cli.database, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            assert store.reader.count_invocations() == 1
+            monkeypatch.setattr(opened, "READ_WAIT_S", 10_000.0)  # another wait would hang here
+            assert store.reader.count_invocations() == 1
+            assert store.lag is not None
+        assert store.reader.count_invocations() == 2
+        assert store.lag is None
+
+
+def test_a_search_does_not_wait_to_fill_the_index(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 10_000.0)
+    monkeypatch.setattr(_searching, "_MANY", 2)
+    with cli.open() as store:
+        run_command(store.open_session(), b"first\n")
+    with cli.open() as store:
+        assert read_index(store)["waiting_count"] > 2
+    with closing(sqlite3.connect(cli.database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert len(cli.ok("search", "first", "--json").records) == 1
+    assert len(cli.ok("search", "first", "--json").records) == 1
+    with cli.open() as store:
+        assert read_index(store)["waiting_count"] == 0
+
+
+def read_index(store: Store) -> dict[str, int]:
+    with store.database.read() as connection:
+        return read_state(connection)
+
+
+def test_a_locked_server_is_read_after_a_short_wait(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The server would let a reader that waits as long as a writer does hang.
+    patient = f"{postgres_url}&options=-c%20lock_timeout%3D0"
+    cli = Cli(patient, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    cli.ok("init", "--artifacts", str(tmp_path / "artifacts"))
+    monkeypatch.setattr(opened, "READ_WAIT_S", 0.1)
+    for number in (0, 1):
+        assert cli.exec("--", "true").code == 0
+        with psycopg.connect(postgres_url) as other, cli.open() as store:
+            if number:
+                other.execute("LOCK TABLE invocations IN SHARE MODE")
+                held: AbstractContextManager[object] = nullcontext()
+            else:
+                held = ingest_lock(store.database, exclusive=True)
+            with held:
+                ended = cli.ok("log", "--json")
+        assert len(ended.records) == number
+        assert ended.sentence.endswith("it is locked by another process")
+        assert len(cli.ok("log", "--json").records) == number + 1
+
+
 def test_maintenance_does_not_stop_a_reader(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opened, "READ_WAIT_S", 0.1)
     with cli.open() as store:
@@ -179,19 +246,30 @@ def test_an_ingester_that_stands_still_stops_no_reader(
     assert len(cli.ok("log", "--json").records) == 2
 
 
+@pytest.mark.parametrize(
+    ("command", "work"),
+    [
+        ("repair", "ingesting facts"),
+        ("db index --rebuild", "indexing"),
+        ("db index --off", "removing the index"),
+    ],
+)
 def test_a_command_that_waits_for_the_database_says_so(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str, work: str
 ) -> None:
     with cli.open() as store:
         run_command(store.open_session(), b"first\n")
     assert cli.exec("--", "true").code == 0
-    monkeypatch.setattr(_location, "_SILENT_S", 0.0)
+    monkeypatch.setattr(opened, "READ_WAIT_S", 0.1)
+    monkeypatch.setattr(_long_commands, "_SILENT_S", 0.0)
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 1.0)
     with closing(sqlite3.connect(cli.database, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        ended = cli.run("repair")
+        ended = cli.run(*command.split())
     assert ended.code == 5
-    assert ended.message.startswith(_location.WAITING)
+    assert ended.message.startswith(
+        f"tooltrail: {work} takes long: another program may use the database\n"
+    )
 
 
 def test_status_says_that_a_journal_is_damaged(cli: Cli) -> None:

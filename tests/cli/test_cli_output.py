@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from tests.support.cli import Cli, on_a_terminal
 from tests.support.recording import run_command
 
-from tooltrail.cli import _location, _output
+from tooltrail.cli import _output
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, run
 from tooltrail.cli._standard import drop_unwritten
@@ -349,7 +349,10 @@ def test_ctrl_c_ends_a_command_as_it_ends_any_other(cli: Cli) -> None:
         process.send_signal(signal.SIGINT)
         with process:
             out, err = process.communicate(timeout=60)
-            assert (out, err.strip().decode()) in ((b"", ""), (b"", _location.WAITING))
+            assert (out, err.split(b":")[:2]) in (
+                (b"", [b""]),
+                (b"", [b"tooltrail", b" ingesting facts takes long"]),
+            )
     assert process.returncode == -signal.SIGINT
 
 

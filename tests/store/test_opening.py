@@ -172,6 +172,26 @@ def test_a_store_of_a_later_format_is_refused(store: Store, database: str) -> No
         look_into(database)
 
 
+LOCK = """
+import fcntl
+with open(sys.argv[1], "r+b") as file:
+    try:
+        # The bytes that each connection of SQLite locks with others: SHARED_FIRST in its os.h.
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
+    except BlockingIOError:
+        print("locked")
+"""
+
+
+def test_opening_a_store_again_keeps_the_locks_of_this_process(tmp_path: Path) -> None:
+    database = tmp_path / "trail.db"
+    with open_store(database) as store:
+        _ = store.info
+        with open_store(database, spool=tmp_path / "other"):
+            pass
+        assert run_python(LOCK, str(database))[0] == "locked\n"
+
+
 def test_a_store_moves_as_a_folder(recorded: Path, tmp_path: Path) -> None:
     moved = copied(recorded, tmp_path / "moved here")
     with open_store(moved) as store:

@@ -1,6 +1,7 @@
 """The sink over any backend: checks paths, translates OSError and walks folders."""
 
 import contextlib
+import errno
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -10,10 +11,18 @@ from tooltrail.artifacts._entries import FileFacts
 from tooltrail.artifacts._ranges import check_range
 from tooltrail.artifacts.paths import check_path, check_prefix
 from tooltrail.artifacts.sink import ObjectStat, SinkCapabilities
-from tooltrail.records.errors import InvalidRecordError, MissingArtifactError, UnavailableError
+from tooltrail.records.errors import (
+    DamageError,
+    InvalidRecordError,
+    MissingArtifactError,
+    UnavailableError,
+)
 
 _MISSING = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 """Errors by which backends report that no object has this name."""
+
+_REPLACED = (errno.ELOOP, errno.ESPIPE)
+"""Errors of a local file system for a link and for a pipe in place of an object."""
 
 
 class FsspecSink:
@@ -123,6 +132,9 @@ class FsspecSink:
                 f"artifact {path} is missing from {self._url}", path=path
             ) from error
         except OSError as error:
+            if error.errno in _REPLACED:
+                problem = f"artifact {path} is damaged: a link or a pipe is in its place"
+                raise DamageError(problem, path=path) from error
             raise self._unavailable("read", path, error) from error
 
     def _need_root(self, path: str) -> None:

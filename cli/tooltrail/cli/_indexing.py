@@ -1,6 +1,6 @@
 """The work of `tooltrail db index`, and the index in `status`."""
 
-from tooltrail.cli._long_commands import share_bar
+from tooltrail.cli._long_commands import progress_bar, share_bar
 from tooltrail.cli._output import counted, size_of
 from tooltrail.store.search.filling import rebuild_index
 from tooltrail.store.search.index import drop_index, read_state
@@ -24,11 +24,11 @@ def index_line(record: dict[str, int]) -> str:
 
 def rebuild_with_bar(store: Store) -> None:
     """Make the index again, with a progress bar."""
-    with share_bar("indexing") as update:
+    with share_bar("indexing", may_wait=True) as update:
         rebuild_index(store.database, lambda: store.archive, update)
 
 
 def switch_off(store: Store) -> None:
     """Remove the index. Ingestion no longer fills it."""
-    with store.database.write() as connection:
+    with progress_bar("removing the index", may_wait=True), store.database.write() as connection:
         drop_index(connection)

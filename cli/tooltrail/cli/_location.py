@@ -3,17 +3,12 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tooltrail.cli._output import say
 
 if TYPE_CHECKING:
     from tooltrail.store import Store
-
-_SILENT_S: Final = 5.0
-"""Seconds without an ingested fact after which a command says that it waits."""
-
-WAITING: Final = "tooltrail: ingesting takes long: another program may use the database"
 
 
 class Location(NamedTuple):
@@ -79,20 +74,7 @@ def _ingestion_bar() -> Generator[Callable[[int], None]]:
 
     A run that waits long for its first facts says so.
     """
-    from threading import Timer  # noqa: PLC0415  not for --help
-
     from tooltrail.cli._long_commands import progress_bar  # noqa: PLC0415  not for --help
 
-    waiting = Timer(_SILENT_S, say, [WAITING])
-    waiting.daemon = True
-    waiting.start()
-    with progress_bar("ingesting facts", delay_s=1) as update:
-
-        def show(count: int) -> None:
-            waiting.cancel()
-            update(count, 0)
-
-        try:
-            yield show
-        finally:
-            waiting.cancel()
+    with progress_bar("ingesting facts", delay_s=1, may_wait=True) as update:
+        yield lambda count: update(count, 0)

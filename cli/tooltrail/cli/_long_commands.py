@@ -9,10 +9,11 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from threading import Timer
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from tooltrail.cli._output import PROGRESS_LINE, counted, size_of, terminal_columns
+from tooltrail.cli._output import PROGRESS_LINE, counted, say, size_of, terminal_columns
 
 if TYPE_CHECKING:
     from tooltrail.store import Amount
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 _BAR_COLUMNS = 20
 _REDRAWN_S = 0.1
 """Shortest time between two updates of a bar."""
+
+_SILENT_S = 5.0
+"""Time after which a command that may wait for a lock says so."""
 
 
 @contextmanager
@@ -59,7 +63,7 @@ def amount_of(amount: "Amount") -> str:
 
 @contextmanager
 def progress_bar(
-    what: str, total: int | None = None, *, delay_s: float = 0
+    what: str, total: int | None = None, *, delay_s: float = 0, may_wait: bool = False
 ) -> Generator[Callable[[int, int], None]]:
     """Show a progress bar during the block if stderr is a terminal.
 
@@ -68,17 +72,25 @@ def progress_bar(
         total: number of objects to process; None if the number is unknown.
         delay_s: show nothing for so many seconds after the first call of the function, for work
             that is mostly short.
+        may_wait: whether the work may wait for a lock before the first call. If the wait is long,
+            a line on stderr says so.
 
     Yields:
         A function to call with the number of processed objects and their stored bytes.
     """
-    if not sys.stderr.isatty():
-        yield lambda _count, _stored_bytes: None
-        return
+    reason = "another program may use the database"
+    notice = Timer(_SILENT_S, say, [f"tooltrail: {what} takes long: {reason}"])
+    notice.daemon = True
+    if may_wait:
+        notice.start()
+    is_shown = sys.stderr.isatty()
     next_at: float | None = None
 
     def update(count: int, stored_bytes: int) -> None:
         nonlocal next_at
+        notice.cancel()
+        if not is_shown:
+            return
         now = time.monotonic()
         if next_at is None:
             next_at = now + delay_s
@@ -86,18 +98,19 @@ def progress_bar(
             PROGRESS_LINE.draw(_line(what, count, total, size_of(stored_bytes or None)))
             next_at = now + _REDRAWN_S
 
-    if not delay_s:
+    if not (delay_s or may_wait):
         update(0, 0)
     try:
         yield update
     finally:
+        notice.cancel()
         PROGRESS_LINE.erase()
 
 
 @contextmanager
-def share_bar(what: str) -> Generator[Callable[[int, int], None]]:
+def share_bar(what: str, *, may_wait: bool = False) -> Generator[Callable[[int, int], None]]:
     """Like `progress_bar`, for a function that is called with what is done and with all of it."""
-    with progress_bar(what, 100) as update:
+    with progress_bar(what, 100, may_wait=may_wait) as update:
         yield lambda done, of: update(100 * done // max(of, 1), 0)
 
 

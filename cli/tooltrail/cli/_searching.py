@@ -30,6 +30,7 @@ from tooltrail.cli._times import shown_in_list
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.records.ids import short_id
 from tooltrail.store.filters import OUTCOMES, InvocationFilter
+from tooltrail.store.read.reader import Reader
 from tooltrail.store.search.filling import fill_index
 from tooltrail.store.search.index import has_index
 from tooltrail.store.search.queries import MOST_CHARS, LineQuery, PathQuery, Place, Query, WordQuery
@@ -96,6 +97,7 @@ def print_hits(
     if rank and (cursor or oldest_first or not isinstance(query, WordQuery)):
         raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
     with interruptible(), location.open() as store:
+        reader = store.reader  # creates a store that has only a journal
         if query.phrases is not None and not _has_index(store):
             if isinstance(query, WordQuery):
                 raise UnavailableError(
@@ -104,10 +106,10 @@ def print_hits(
                 )
             query.phrases = None
         is_slow = bool(count) and query.phrases is None
-        bar = progress_bar("searching", _total(store, where)) if is_slow else nullcontext()
+        bar = progress_bar("searching", _total(reader, where)) if is_slow else nullcontext()
         with bar as update:
             search = Search(
-                store.reader,
+                reader,
                 lambda: store.archive,
                 query,
                 where,
@@ -128,18 +130,18 @@ def print_hits(
         return _report(store, search)
 
 
-def _total(store: Store, where: InvocationFilter) -> int:
+def _total(reader: Reader, where: InvocationFilter) -> int:
     """The number of calls and messages to search; fewer messages may fit the filter."""
-    with store.database.read() as connection:
+    with reader.database.read() as connection:
         messages = connection.query("SELECT count(*) FROM messages")[0][0]
-    return store.reader.count_invocations(where) + int(messages)
+    return reader.count_invocations(where) + int(messages)
 
 
 def _has_index(store: Store) -> bool:
     """Whether the words can be found; fills the index first if many facts wait."""
-    _ = store.reader  # creates a store that has only a journal
-    with suppress(TooltrailError):  # a search reads what the index does not have
-        fill_index(store.database, lambda: store.archive, least=_MANY)
+    if store.lag is None:
+        with suppress(TooltrailError):  # a search reads what the index does not have
+            fill_index(store.database, lambda: store.archive, least=_MANY)
     with store.database.read() as connection:
         return has_index(connection)
 

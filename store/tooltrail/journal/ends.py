@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from tooltrail.artifacts.private_files import make_durable_folders
+from tooltrail.artifacts.private_files import create_private, make_durable_folders
 from tooltrail.journal.frames import (
     CRC_SIZE,
     FIRST_HASH,
@@ -41,7 +41,6 @@ from tooltrail.journal.segments import (
 from tooltrail.records.errors import DamageError
 
 HINT_NAME: Final = "end"
-_SAFE: Final = os.O_CLOEXEC | os.O_NOFOLLOW
 _ZEROS: Final = bytes(HEADER_SIZE)
 
 ID_SIZE: Final = 16
@@ -126,10 +125,11 @@ class JournalLock:
     def _open(self) -> None:
         self.close()
         make_durable_folders(self.folder)
-        self.descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+        self.descriptor = os.open(self.folder, flags)
         hint = self.folder / HINT_NAME
         with contextlib.suppress(FileExistsError):
-            os.close(os.open(hint, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE, 0o600))
+            create_private(hint).close()
         self._hint = open_regular(hint, os.O_RDWR)
 
 

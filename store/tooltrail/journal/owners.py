@@ -99,11 +99,17 @@ def is_alive(spool: Path, name: str) -> bool:
     ):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+            return not try_lock(descriptor, fcntl.LOCK_SH)
         finally:
             os.close(descriptor)
+    return False
+
+
+def try_lock(descriptor: int, kind: int) -> bool:
+    """Lock a file unless another program has a conflicting lock; return whether it is locked."""
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        return True
     return False
 
 

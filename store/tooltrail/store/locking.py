@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Final
 
 from tooltrail.journal import Cursor, furthest_end, has_frames, read_journal_id
+from tooltrail.journal.owners import try_lock
 from tooltrail.records.errors import TooltrailError, UnavailableError, unavailable_if_failing
-from tooltrail.store.engines import sqlite
 from tooltrail.store.engines.database import Database
-from tooltrail.store.engines.failures import translated_errors
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.behind import find_cursor
 
 _LOCK: Final = 0x696E67
 """First half of the PostgreSQL advisory lock ("ing" in ASCII); the schema is the second half."""
+
+_LOCK_NAME: Final = "(?, hashtext(current_schema()))"
+_FILLED: Final = "journals, ledger_entries, bodies, sessions, messages, invocations"
+"""Tables of PostgreSQL into which most facts go."""
 
 _INTERVAL_S: Final = 0.005
 """Seconds between two attempts to lock a journal: about the time of a short batch."""
@@ -44,44 +47,42 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
     """
     target = database.target
     if isinstance(target, SqliteTarget):
-        with _lock_file(*_ingest_lock_file(target)) as descriptor:
+        with _lock_file(_ingest_lock_path(target)) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
             yield lambda: None  # a file lock lasts while the file is open
         return
     kind = "" if exclusive else "_shared"
     with database.autocommit() as connection:
-        lock = "(?, hashtext(current_schema()))"
-        connection.query(f"SELECT pg_advisory_lock{kind}{lock}", (_LOCK,))
+        connection.query(f"SELECT pg_advisory_lock{kind}{_LOCK_NAME}", (_LOCK,))
         try:
             yield lambda: connection.run("SELECT 1")
         finally:
             with suppress(TooltrailError):  # the lock went with a lost connection
-                connection.query(f"SELECT pg_advisory_unlock{kind}{lock}", (_LOCK,))
+                connection.query(f"SELECT pg_advisory_unlock{kind}{_LOCK_NAME}", (_LOCK,))
 
 
 def wait_until_free(database: Database, wait_s: float) -> None:
-    """Wait up to `wait_s` until facts can be ingested into an SQLite file.
+    """Wait up to `wait_s` until facts can be ingested.
 
     Raises:
-        UnavailableError: maintenance runs, or another program holds the lock of the file.
+        UnavailableError: maintenance runs, or another program holds a lock on the database.
     """
     target, deadline = database.target, time.monotonic() + wait_s
     if not isinstance(target, SqliteTarget):
+        with database.write() as connection:
+            connection.run(f"SET LOCAL lock_timeout = {int(wait_s * 1000) or 1}")
+            connection.query(f"SELECT pg_advisory_xact_lock_shared{_LOCK_NAME}", (_LOCK,))
+            connection.run(f"LOCK TABLE {_FILLED} IN ROW EXCLUSIVE MODE")
         return
-    with _lock_file(*_ingest_lock_file(target)) as descriptor:
-        while True:
-            with suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                break
+    with _lock_file(_ingest_lock_path(target)) as descriptor:
+        while not try_lock(descriptor, fcntl.LOCK_SH):
             if time.monotonic() >= deadline:
                 raise UnavailableError(f"maintenance of {target} runs, such as `tooltrail gc`")
             time.sleep(_INTERVAL_S)
     rest_s = max(0.0, deadline - time.monotonic())
-    with (
-        translated_errors(target),
-        closing(sqlite.connect(target.path, wait_s=rest_s)) as connection,
-    ):
-        connection.execute("BEGIN IMMEDIATE")
+    with closing(Database(target)) as other, other.autocommit() as connection:
+        connection.run(f"PRAGMA busy_timeout = {int(rest_s * 1000)}")
+        connection.run("BEGIN IMMEDIATE")
 
 
 @contextmanager
@@ -94,7 +95,7 @@ def journal_lock(
     everything that the journal held at the time of the call. Raises `UnavailableError` if the
     cursor does not move for `wait_s`.
     """
-    with _lock_file(folder / "ingest.lock", f"journal {folder} cannot be ingested") as descriptor:
+    with _lock_file(folder / "ingest.lock") as descriptor:
         if is_required:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield None
@@ -107,8 +108,7 @@ def _lock_or_pass(
 ) -> Cursor | None:
     end, last, moved_at = furthest_end(folder), Cursor(), time.monotonic()
     while True:
-        with suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if try_lock(descriptor, fcntl.LOCK_EX):
             return None
         cursor, journal = Cursor(), read_journal_id(folder)
         if journal is not None:
@@ -123,17 +123,15 @@ def _lock_or_pass(
         time.sleep(_INTERVAL_S)
 
 
-def _ingest_lock_file(target: SqliteTarget) -> tuple[Path, str]:
-    """The file of the ingest lock, and the error if it cannot be opened."""
-    path = target.path.with_name(f"{target.path.name}-ingest.lock")
-    return path, f"lock {path} cannot be opened"
+def _ingest_lock_path(target: SqliteTarget) -> Path:
+    return target.path.with_name(f"{target.path.name}-ingest.lock")
 
 
 @contextmanager
-def _lock_file(path: Path, problem: str) -> Generator[int]:
-    """The descriptor of a file, created if missing; `problem` begins the `UnavailableError`."""
+def _lock_file(path: Path) -> Generator[int]:
+    """The descriptor of a file, created if missing. Raises `UnavailableError`."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    with unavailable_if_failing(problem):
+    with unavailable_if_failing(f"lock {path} cannot be opened"):
         descriptor = os.open(path, flags, 0o600)
     try:
         yield descriptor

@@ -13,8 +13,8 @@ from tooltrail.records.errors import (
     UnavailableError,
 )
 from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.failures import is_no_database
 from tooltrail.store.engines.targets import (
-    SQLITE_HEADER,
     SqliteTarget,
     Target,
     absolute_path,
@@ -126,21 +126,17 @@ def refuse_other_file(target: Target) -> None:
     Called before the first record, which would create a spool beside the file. A database that
     cannot be read is not refused: it hinders no record.
     """
-    found = b""
-    if isinstance(target, SqliteTarget):
-        with suppress(OSError, UnavailableError):
+    if not isinstance(target, SqliteTarget):
+        return
+    # Only SQLite opens the file: closing it would drop all locks of this process on it.
+    with suppress(UnavailableError):
+        try:
             if is_there(target):
-                with target.path.open("rb") as file:
-                    found = file.read(len(SQLITE_HEADER))
-    if found not in (b"", SQLITE_HEADER):
-        raise InvalidRecordError(f"{target} is not an SQLite database")
-    if found:
-        with (
-            suppress(UnavailableError, DamageError),
-            closing(Database(target)) as database,
-            database.read() as connection,
-        ):
-            refuse_other(connection, InvalidRecordError)
+                with closing(Database(target)) as database, database.read() as connection:
+                    refuse_other(connection, InvalidRecordError)
+        except DamageError as error:
+            if is_no_database(error):
+                raise InvalidRecordError(f"{target} is not an SQLite database") from error
 
 
 def store_revision(database: str | Path) -> str:

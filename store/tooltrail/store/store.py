@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READ_WAIT_S: Final = 3.0
-"""Seconds that a reader waits until an SQLite file is free for ingestion."""
+"""Seconds that a reader waits until the database is free for ingestion."""
 
 STUCK_S: Final = 30.0
 """Seconds that a reader waits for another ingester that commits nothing."""

@@ -13,7 +13,7 @@ from tooltrail.artifacts import (
     open_sink,
     salvage,
 )
-from tooltrail.records.errors import TooltrailError, UnavailableError
+from tooltrail.records.errors import DamageError, UnavailableError
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def test_a_link_in_a_spool_is_not_read(tmp_path: Path, secret: Path) -> None:
         list(follower.poll())
 
 
-@pytest.mark.parametrize("is_pipe", [True, False])
-def test_an_object_that_is_a_link_or_a_pipe_is_not_read(
-    tmp_path: Path, secret: Path, is_pipe: bool
+@pytest.mark.parametrize("kind", ["pipe", "link", "link out of the root"])
+def test_an_object_that_is_a_link_or_a_pipe_is_damaged(
+    tmp_path: Path, secret: Path, kind: str
 ) -> None:
     sink = open_sink(str(tmp_path / "root"), create=True)
     archive = ArtifactArchive(sink)
@@ -58,13 +58,15 @@ def test_an_object_that_is_a_link_or_a_pipe_is_not_read(
         capture.write(b"output")
     path = archive.publish(capture.close()).path
     (tmp_path / "root" / path).unlink()
-    if is_pipe:
+    if kind == "pipe":
         os.mkfifo(tmp_path / "root" / path)
+    elif kind == "link":
+        (tmp_path / "root" / path).symlink_to(secret.rename(tmp_path / "root" / "secret.zst"))
     else:
         (tmp_path / "root" / path).symlink_to(secret)
-    with pytest.raises(TooltrailError):
+    with pytest.raises(DamageError):
         archive.reader(path).read_bytes(0, 9)
-    with pytest.raises(TooltrailError):
+    with pytest.raises(DamageError):
         archive.verify(path)
 
 

@@ -48,9 +48,11 @@ def upgrade(location: Location) -> None:
     are safe. Afterwards, programs of an earlier version cannot read or ingest. They can still
     record into their journals.
     """
+    from tooltrail.cli._long_commands import progress_bar
     from tooltrail.store import upgrade_store
 
-    before, after = upgrade_store(location.database)
+    with progress_bar("upgrading", may_wait=True):
+        before, after = upgrade_store(location.database)
     say(f"already at {after}" if before == after else f"upgraded from {before} to {after}")
 
 

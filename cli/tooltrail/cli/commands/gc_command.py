@@ -78,7 +78,7 @@ def _prune(store: Store, plan: PruningPlan) -> PruningReport:
     try:
         with (
             interruptible(between_steps=True) as check,
-            progress_bar("pruning", plan.total.count) as update,
+            progress_bar("pruning", plan.total.count, may_wait=True) as update,
         ):
             return prune(store, plan, on_progress=report)
     except KeyboardInterrupt:

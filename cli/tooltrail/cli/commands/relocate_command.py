@@ -67,7 +67,7 @@ def _relocate(
 
     total = store.reader.counts().artifact_count
     try:
-        with interruptible(), progress_bar("copying", total) as update:
+        with interruptible(), progress_bar("copying", total, may_wait=True) as update:
             return relocate_store(
                 store,
                 new_root,

@@ -108,6 +108,12 @@ def is_locked(error: UnavailableError) -> bool:
     return isinstance(cause, sqlite3.Error) and _UNAVAILABLE.get(_code_of(cause)) == _LOCKED
 
 
+def is_no_database(error: DamageError) -> bool:
+    """Whether a file does not begin like an SQLite file."""
+    cause = error.__cause__
+    return isinstance(cause, sqlite3.Error) and _code_of(cause) == sqlite3.SQLITE_NOTADB
+
+
 @contextmanager
 def damage_if_unreadable(target: Target) -> Generator[None]:
     """Turn errors about a stored value, such as an invalid time, into `DamageError`.

@@ -21,14 +21,11 @@ SIDE_FILES_BYTES: Final = 64 * 1024
 needs 32 KiB."""
 
 
-def connect(
-    path: Path, *, is_migration: bool = False, wait_s: float | None = None
-) -> sqlite3.Connection:
+def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
     """Open a connection to an existing file, with all settings.
 
     Commits survive the end of the program; `make_durable` makes them survive a power cut.
-    With `is_migration`, tables are rebuilt, which must not delete child rows. A transaction waits
-    `wait_s` for a lock, by default half a minute.
+    With `is_migration`, tables are rebuilt, which must not delete child rows.
     """
     # Not rwc: opening a missing store must not create an empty file. `immutable` is for a folder in
     # which SQLite cannot create the shared memory file that WAL mode needs. No other process can
@@ -38,11 +35,7 @@ def connect(
     mode = "rw" if has_wal or has_room else "ro&immutable=1"
     uri = f"file:{quote(os.fsencode(path))}?mode={mode}"
     connection = sqlite3.connect(
-        uri,
-        uri=True,
-        timeout=BUSY_TIMEOUT_S if wait_s is None else wait_s,
-        isolation_level=None,
-        check_same_thread=False,
+        uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
     )
     if not is_migration:
         # Otherwise INSERT OR REPLACE would delete rows without firing the append-only triggers.

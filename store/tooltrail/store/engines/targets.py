@@ -9,9 +9,6 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from tooltrail.records.errors import InvalidRecordError, unavailable_if_failing
 from tooltrail.records.frozen import Frozen
 
-SQLITE_HEADER: Final = b"SQLite format 3\0"
-"""The beginning of a database file (https://www.sqlite.org/fileformat.html). A new one is empty."""
-
 
 class SqliteTarget(Frozen):
     """A database file.

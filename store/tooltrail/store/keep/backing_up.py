@@ -19,6 +19,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from tooltrail.artifacts import PRIVATE_FILE, sync_path
+from tooltrail.journal.owners import try_lock
 from tooltrail.records.errors import DiskFullError, InvalidRecordError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.failures import damage_if_unreadable
@@ -178,10 +179,8 @@ def _claimed(part: Path) -> int:
         descriptor = os.open(part, flags, PRIVATE_FILE)
         with ExitStack() as unless_claimed:
             unless_claimed.callback(os.close, descriptor)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise UnavailableError(f"another backup is being made there: {part}") from error
+            if not try_lock(descriptor, fcntl.LOCK_EX):
+                raise UnavailableError(f"another backup is being made there: {part}")
             if _is_at(descriptor, part):
                 if not os.fstat(descriptor).st_size:
                     unless_claimed.pop_all()

@@ -18,7 +18,7 @@ from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget, Target, parse_target
 from tooltrail.store.info import required_revision
 from tooltrail.store.locking import ingest_lock
-from tooltrail.store.opening import open_existing
+from tooltrail.store.opening import open_existing, store_revision
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -33,6 +33,7 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
         DamageError, UnavailableError: the database cannot be read; see `translated_errors`.
     """
     target = parse_target(database)
+    store_revision(database)  # a file without a store gets no lock file beside it
     # Excludes ingesters, and other programs that upgrade the schema.
     with closing(open_existing(target)) as opened, ingest_lock(opened, exclusive=True):
         with opened.read() as connection:

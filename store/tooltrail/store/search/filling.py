@@ -18,6 +18,7 @@ from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from
+from tooltrail.store.locking import wait_until_free
 from tooltrail.store.read.rows import Row, Sql, fetch
 from tooltrail.store.read.streams import part_of
 from tooltrail.store.search import index
@@ -76,17 +77,24 @@ def fill_index(
     least: int = 1,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> None:
-    """Add the entries that the index does not have, if at least `least` wait in a journal.
+    """Add the entries that the index does not have.
 
-    Does nothing if the store has no index. `on_progress` is called after each transaction with the
-    number of added entries and of all. Raises `TooltrailError` if the database cannot be read, or
-    this program cannot write it now.
+    Does nothing if the store has no index. `on_progress` is called before the first and after each
+    transaction with the number of added entries and of all. Raises `TooltrailError` if the database
+    cannot be read, or this program cannot write it now.
+
+    With `least`, a search could do without these entries: adds them only if so many wait in a
+    journal, and raises `UnavailableError` at once if the database is locked.
     """
     open_archive = cache(open_archive)
     with database.read() as connection:
         waiting = index.what_is_behind(connection) if index.has_index(connection) else []
     waiting = [behind for behind in waiting if behind.end - behind.first >= least]
+    if waiting and least > 1:
+        wait_until_free(database, 0)
     done, total = 0, sum(behind.end - behind.first for behind in waiting)
+    if on_progress is not None:
+        on_progress(done, total)
     for behind in waiting:
         for first in range(behind.first, behind.end, BATCH_ENTRIES):
             batch = index.Behind(behind.journal_key, first, min(first + BATCH_ENTRIES, behind.end))
