@@ -226,9 +226,7 @@ def test_maintenance_does_not_stop_a_reader(cli: Cli, monkeypatch: pytest.Monkey
     with cli.open() as store, ingest_lock(store.database, exclusive=True):
         ended = cli.ok("log", "--json")
         assert len(ended.records) == 1
-        assert ended.sentence.endswith(
-            f"maintenance of {cli.database} runs, such as `tooltrail gc`"
-        )
+        assert f"maintenance of {cli.database} runs" in ended.sentence
     assert len(cli.ok("log", "--json").records) == 2
 
 

@@ -111,6 +111,12 @@ def test_hostile_text_does_not_control_a_terminal(recorded: Cli) -> None:
         assert "\u202e" not in screen
 
 
+def test_a_search_may_be_the_first_command_that_reads(cli: Cli) -> None:
+    assert cli.exec("--db", str(cli.folder / "new.db"), "--", "echo", "needle").code == 0
+    ended = cli.ok("search", "needle", "--db", str(cli.folder / "new.db"), "--json")
+    assert [one["place"] for one in ended.records]
+
+
 def test_the_current_folder_is_a_path_to_search_for(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

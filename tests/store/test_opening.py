@@ -1,5 +1,6 @@
 """Creating and opening: one clear error for each thing that can be in the way, and nothing left."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -259,6 +260,9 @@ def test_what_can_be_no_store_is_refused_before_the_first_record(tmp_path: Path)
     for database in ("", ".", tmp_path):
         with pytest.raises(InvalidRecordError, match="is a folder; a database is a file"):
             open_store(database)
+    os.mkfifo(tmp_path / "pipe.db")
+    with pytest.raises(InvalidRecordError, match="is not a regular file"):
+        open_store(tmp_path / "pipe.db")
     misspelled: Any = "Store"  # would be acknowledged as less
     with pytest.raises(InvalidRecordError, match="acknowledge is process, journal or store"):
         open_store(tmp_path / "trail.db", acknowledge=misspelled)

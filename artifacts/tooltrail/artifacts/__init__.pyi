@@ -1,73 +1,43 @@
-from ._checked import open_checked
-from ._scratch import copy_of
-from .archive import ArtifactArchive, Outcome, StoredArtifact
-from .capture import Capture
-from .captured import CapturedStream
-from .codec import FrameWriter, encode, open_plain
-from .following import FOLLOW_INTERVAL_S, StreamFollower, follow
-from .frame_index import FrameIndex
-from .fsspec_sink import FsspecSink, defer_sink, open_sink
-from .grep import Match
-from .limits import CaptureLimits, DiskRoom
-from .naming import ArtifactNamer
-from .paths import artifact_path, check_path, digest_of_path, path_beginning
-from .private_files import (
-    PRIVATE_FILE,
-    PRIVATE_FOLDER,
-    create_private,
-    make_durable_folders,
-    make_private_folders,
-    open_without_links,
-    sync_path,
-)
-from .reading import ArtifactReader, open_reader
-from .salvaging import Salvaged, SpoolReader, salvage
-from .short_capture import ShortCapture
-from .sink import FRAME_SIZE, ArtifactSink, ObjectStat, SinkCapabilities
-from .spool_folders import spooled_streams
-
-__all__ = [
-    "FOLLOW_INTERVAL_S",
-    "FRAME_SIZE",
-    "PRIVATE_FILE",
-    "PRIVATE_FOLDER",
-    "ArtifactArchive",
-    "ArtifactNamer",
-    "ArtifactReader",
-    "ArtifactSink",
-    "Capture",
-    "CaptureLimits",
-    "CapturedStream",
-    "DiskRoom",
-    "FrameIndex",
-    "FrameWriter",
-    "FsspecSink",
-    "Match",
-    "ObjectStat",
-    "Outcome",
-    "Salvaged",
-    "ShortCapture",
-    "SinkCapabilities",
-    "SpoolReader",
-    "StoredArtifact",
-    "StreamFollower",
-    "artifact_path",
-    "check_path",
-    "copy_of",
-    "create_private",
-    "defer_sink",
-    "digest_of_path",
-    "encode",
-    "follow",
-    "make_durable_folders",
-    "make_private_folders",
-    "open_checked",
-    "open_plain",
-    "open_reader",
-    "open_sink",
-    "open_without_links",
-    "path_beginning",
-    "salvage",
-    "spooled_streams",
-    "sync_path",
-]
+from ._checked import open_checked as open_checked
+from ._scratch import copy_of as copy_of
+from .archive import ArtifactArchive as ArtifactArchive
+from .archive import Outcome as Outcome
+from .archive import StoredArtifact as StoredArtifact
+from .capture import Capture as Capture
+from .captured import CapturedStream as CapturedStream
+from .codec import FrameWriter as FrameWriter
+from .codec import encode as encode
+from .codec import open_plain as open_plain
+from .following import FOLLOW_INTERVAL_S as FOLLOW_INTERVAL_S
+from .following import StreamFollower as StreamFollower
+from .following import follow as follow
+from .frame_index import FrameIndex as FrameIndex
+from .fsspec_sink import FsspecSink as FsspecSink
+from .fsspec_sink import defer_sink as defer_sink
+from .fsspec_sink import open_sink as open_sink
+from .grep import Match as Match
+from .limits import CaptureLimits as CaptureLimits
+from .limits import DiskRoom as DiskRoom
+from .naming import ArtifactNamer as ArtifactNamer
+from .paths import artifact_path as artifact_path
+from .paths import check_path as check_path
+from .paths import digest_of_path as digest_of_path
+from .paths import path_beginning as path_beginning
+from .private_files import PRIVATE_FILE as PRIVATE_FILE
+from .private_files import PRIVATE_FOLDER as PRIVATE_FOLDER
+from .private_files import create_private as create_private
+from .private_files import make_durable_folders as make_durable_folders
+from .private_files import make_private_folders as make_private_folders
+from .private_files import open_without_links as open_without_links
+from .private_files import sync_path as sync_path
+from .reading import ArtifactReader as ArtifactReader
+from .reading import open_reader as open_reader
+from .salvaging import Salvaged as Salvaged
+from .salvaging import SpoolReader as SpoolReader
+from .salvaging import salvage as salvage
+from .short_capture import ShortCapture as ShortCapture
+from .sink import FRAME_SIZE as FRAME_SIZE
+from .sink import ArtifactSink as ArtifactSink
+from .sink import ObjectStat as ObjectStat
+from .sink import SinkCapabilities as SinkCapabilities
+from .spool_folders import spooled_streams as spooled_streams

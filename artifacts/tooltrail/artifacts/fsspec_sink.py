@@ -114,7 +114,7 @@ def _local_site(name: str) -> _Site:
         except OSError as error:
             sentence = f"cannot use {folder} for artifacts: {error.strerror or why(error)}"
             raise UnavailableError(sentence) from error
-        return LocalBackend(cast("FileSystem", _Deferred("file")), root)
+        return LocalBackend(cast("FileSystem", _Deferred()), root)
 
     return _Site(f"file://{folder}", LocalBackend.capabilities, open_backend)
 
@@ -201,14 +201,11 @@ def _absolute(name: str) -> Path:
 
 
 class _Deferred:
-    """A file system that is made on first use.
+    """The local file system, made on first use.
 
     Importing fsspec takes longer than publishing or reading a local object. Only listing needs
     fsspec.
     """
-
-    def __init__(self, protocol: str) -> None:
-        self._protocol = protocol
 
     def __getattr__(self, name: str) -> object:
         """The attribute of the file system."""
@@ -216,7 +213,7 @@ class _Deferred:
 
     @cached_property
     def _filesystem(self) -> Any:
-        return _filesystem(self._protocol)
+        return _filesystem("file")
 
 
 def _filesystem(protocol: str, **options: object) -> Any:

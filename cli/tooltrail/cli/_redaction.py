@@ -18,19 +18,19 @@ VARIABLE = "TOOLTRAIL_REDACTION"
 """Environment variable that names the file of the user."""
 
 
-def used_rules(environment: Mapping[str, str] = os.environ) -> RuleSet:
+def used_rules() -> RuleSet:
     """The rules for a command.
 
     Raises:
         InvalidRecordError: the file of the user cannot be read, or holds an invalid rule.
     """
-    if not (name := environment.get(VARIABLE)):
+    if not (name := os.environ.get(VARIABLE)):
         return default_rules()
     import tomllib  # noqa: PLC0415  only for a file of the user
 
     try:
         patterns, names = _read(tomllib.loads(read_config(name).decode()))
-        return default_rules().extended(patterns=patterns, values=_values(names, environment))
+        return default_rules().extended(patterns=patterns, values=_values(names, os.environ))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
         raise InvalidRecordError(f"${VARIABLE}: {name} cannot be used: {reason}") from error

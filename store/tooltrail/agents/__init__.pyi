@@ -1,74 +1,42 @@
-from .config_problems import AgentConfigError, AgentConfigWarning, ConfigProblem
-from .configuration import AgentConfig, Context, FormatName, Limits, Output, StaticContext, Tier
-from .http_models import HttpModel
-from .loading import CheckedAgent, check_agents, find_agents, load_agent, read_agent
-from .models import ChatModel, ModelError
-from .running import ModelFactory, run_agent
-from .runs import (
-    AgentRun,
-    AnswerCame,
-    ChunkCame,
-    Leg,
-    Observer,
-    QuestionFailed,
-    RunEvent,
-    RunFailedError,
-)
-from .schemas import (
-    OutputSchema,
-    SchemaChange,
-    SchemaFault,
-    StrictForm,
-    UnsupportedSchemaError,
-    compare_schemas,
-)
-from .session_artifacts import SessionArtifacts
-from .statistics import AgentStatistics, agent_statistics
-from .submission import SUBMIT_RESULT, submission_tool
-from .tools import AgentTool
-from .versions import agent_of_document, stored_agent
-
-__all__ = [
-    "SUBMIT_RESULT",
-    "AgentConfig",
-    "AgentConfigError",
-    "AgentConfigWarning",
-    "AgentRun",
-    "AgentStatistics",
-    "AgentTool",
-    "AnswerCame",
-    "ChatModel",
-    "CheckedAgent",
-    "ChunkCame",
-    "ConfigProblem",
-    "Context",
-    "FormatName",
-    "HttpModel",
-    "Leg",
-    "Limits",
-    "ModelError",
-    "ModelFactory",
-    "Observer",
-    "Output",
-    "OutputSchema",
-    "QuestionFailed",
-    "RunEvent",
-    "RunFailedError",
-    "SchemaChange",
-    "SchemaFault",
-    "SessionArtifacts",
-    "StaticContext",
-    "StrictForm",
-    "Tier",
-    "UnsupportedSchemaError",
-    "agent_of_document",
-    "agent_statistics",
-    "check_agents",
-    "compare_schemas",
-    "find_agents",
-    "load_agent",
-    "read_agent",
-    "run_agent",
-    "stored_agent",
-    "submission_tool",
-]
+from .config_problems import AgentConfigError as AgentConfigError
+from .config_problems import AgentConfigWarning as AgentConfigWarning
+from .config_problems import ConfigProblem as ConfigProblem
+from .configuration import AgentConfig as AgentConfig
+from .configuration import Context as Context
+from .configuration import FormatName as FormatName
+from .configuration import Limits as Limits
+from .configuration import Output as Output
+from .configuration import StaticContext as StaticContext
+from .configuration import Tier as Tier
+from .http_models import HttpModel as HttpModel
+from .loading import CheckedAgent as CheckedAgent
+from .loading import check_agents as check_agents
+from .loading import find_agents as find_agents
+from .loading import load_agent as load_agent
+from .loading import read_agent as read_agent
+from .models import ChatModel as ChatModel
+from .models import ModelError as ModelError
+from .running import ModelFactory as ModelFactory
+from .running import run_agent as run_agent
+from .runs import AgentRun as AgentRun
+from .runs import AnswerCame as AnswerCame
+from .runs import ChunkCame as ChunkCame
+from .runs import Leg as Leg
+from .runs import Observer as Observer
+from .runs import QuestionFailed as QuestionFailed
+from .runs import RunEvent as RunEvent
+from .runs import RunFailedError as RunFailedError
+from .schemas import OutputSchema as OutputSchema
+from .schemas import SchemaChange as SchemaChange
+from .schemas import SchemaFault as SchemaFault
+from .schemas import StrictForm as StrictForm
+from .schemas import UnsupportedSchemaError as UnsupportedSchemaError
+from .schemas import compare_schemas as compare_schemas
+from .session_artifacts import SessionArtifacts as SessionArtifacts
+from .statistics import AgentStatistics as AgentStatistics
+from .statistics import agent_statistics as agent_statistics
+from .submission import SUBMIT_RESULT as SUBMIT_RESULT
+from .submission import submission_tool as submission_tool
+from .tools import AgentTool as AgentTool
+from .versions import agent_of_document as agent_of_document
+from .versions import stored_agent as stored_agent

@@ -88,7 +88,8 @@ class Output(NamedTuple):
     """What the source keeps of the tool's own output, beside what the model saw.
 
     Attributes:
-        streams: texts or bytes by role: `stdout`, `stderr`, `combined`, `content`.
+        streams: texts or bytes by role: `stdout`, `stderr`, `combined`, `content`. A command has
+            `stdout` and `stderr`, or `combined` alone; the ingester rejects any other set.
         structured: a JSON value that the tool returned; None if there is none.
         command: the command line, for a command.
         cwd: its working directory.

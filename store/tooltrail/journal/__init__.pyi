@@ -1,51 +1,28 @@
-from .answers import RecordedAnswer, RecordedStream, record_response, record_stream
-from .ended_calls import EndedCall
-from .frames import FIRST_HASH, Cursor, Frame
-from .invocation import Finished, Invocation
-from .log import Acknowledge, Entry, JournalLog
-from .owners import Owner, is_alive, remove_owner
-from .reading import (
-    Gap,
-    delete_segments,
-    find_other_end,
-    furthest_end,
-    has_frames,
-    has_later_frames,
-    read_journal,
-    read_journal_id,
-    sync_segment,
-)
-from .recorder import Recorder
-from .session import Session
-from .tool_results import tool_results_message
-
-__all__ = [
-    "FIRST_HASH",
-    "Acknowledge",
-    "Cursor",
-    "EndedCall",
-    "Entry",
-    "Finished",
-    "Frame",
-    "Gap",
-    "Invocation",
-    "JournalLog",
-    "Owner",
-    "RecordedAnswer",
-    "RecordedStream",
-    "Recorder",
-    "Session",
-    "delete_segments",
-    "find_other_end",
-    "furthest_end",
-    "has_frames",
-    "has_later_frames",
-    "is_alive",
-    "read_journal",
-    "read_journal_id",
-    "record_response",
-    "record_stream",
-    "remove_owner",
-    "sync_segment",
-    "tool_results_message",
-]
+from .answers import RecordedAnswer as RecordedAnswer
+from .answers import RecordedStream as RecordedStream
+from .answers import record_response as record_response
+from .answers import record_stream as record_stream
+from .ended_calls import EndedCall as EndedCall
+from .frames import FIRST_HASH as FIRST_HASH
+from .frames import Cursor as Cursor
+from .frames import Frame as Frame
+from .invocation import Finished as Finished
+from .invocation import Invocation as Invocation
+from .log import Acknowledge as Acknowledge
+from .log import Entry as Entry
+from .log import JournalLog as JournalLog
+from .owners import Owner as Owner
+from .owners import is_alive as is_alive
+from .owners import remove_owner as remove_owner
+from .reading import Gap as Gap
+from .reading import delete_segments as delete_segments
+from .reading import find_other_end as find_other_end
+from .reading import furthest_end as furthest_end
+from .reading import has_frames as has_frames
+from .reading import has_later_frames as has_later_frames
+from .reading import read_journal as read_journal
+from .reading import read_journal_id as read_journal_id
+from .reading import sync_segment as sync_segment
+from .recorder import Recorder as Recorder
+from .session import Session as Session
+from .tool_results import tool_results_message as tool_results_message

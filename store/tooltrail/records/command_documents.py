@@ -31,7 +31,7 @@ _SUMMARY_CHARS: Final = 200
 """See `tooltrail.records.envelope.SUMMARY_CHARS`."""
 
 _STREAMS: Final = ("stdout", "stderr", "combined", "order")
-_STREAM_MEMBERS: Final = [name for name in StreamFact.member_types if name != "spooled"]
+STREAM_MEMBERS: Final = [name for name in StreamFact.member_types if name != "spooled"]
 
 
 class CommandEnd(Frozen):
@@ -112,6 +112,6 @@ def output_document(
     )
 
 
-def stream_members(stream: StreamFact) -> dict[str, object]:
+def stream_members(stream: StreamFact) -> dict[str, Any]:
     """The JSON of a stream in a complete output."""
-    return {name: getattr(stream, name) for name in _STREAM_MEMBERS}
+    return {name: getattr(stream, name) for name in STREAM_MEMBERS}

@@ -150,10 +150,10 @@ class AgentOutcome(_InSession):
 
 
 class Maintenance(Frozen):
-    """A maintenance action changed stored data: gc, erase, hold, relocate, repair.
+    """A maintenance action changed stored data: `gc` or `relocate`.
 
     Attributes:
-        action: `gc`, `relocate`, …
+        action: name of the action.
         actor: the person or program that asked for the run.
     """
 

@@ -1,15 +1,9 @@
-from .credentials import Rule
-from .redactor import Finding, Redacted, StreamRedactor, redact, redact_json, redactions
-from .rules import RuleSet, default_rules
-
-__all__ = [
-    "Finding",
-    "Redacted",
-    "Rule",
-    "RuleSet",
-    "StreamRedactor",
-    "default_rules",
-    "redact",
-    "redact_json",
-    "redactions",
-]
+from .credentials import Rule as Rule
+from .redactor import Finding as Finding
+from .redactor import Redacted as Redacted
+from .redactor import StreamRedactor as StreamRedactor
+from .redactor import redact as redact
+from .redactor import redact_json as redact_json
+from .redactor import redactions as redactions
+from .rules import RuleSet as RuleSet
+from .rules import default_rules as default_rules

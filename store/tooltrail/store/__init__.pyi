@@ -1,127 +1,66 @@
-from tooltrail.journal.answers import (
-    RecordedAnswer,
-    RecordedStream,
-    record_response,
-    record_stream,
-)
-from tooltrail.journal.clock import new_id, now
-from tooltrail.journal.ended_calls import EndedCall
-from tooltrail.journal.invocation import Finished, Invocation
-from tooltrail.journal.log import Acknowledge
-from tooltrail.journal.session import Session
-from tooltrail.journal.tool_results import tool_results_message
+from tooltrail.journal.answers import RecordedAnswer as RecordedAnswer
+from tooltrail.journal.answers import RecordedStream as RecordedStream
+from tooltrail.journal.answers import record_response as record_response
+from tooltrail.journal.answers import record_stream as record_stream
+from tooltrail.journal.clock import new_id as new_id
+from tooltrail.journal.clock import now as now
+from tooltrail.journal.ended_calls import EndedCall as EndedCall
+from tooltrail.journal.invocation import Finished as Finished
+from tooltrail.journal.invocation import Invocation as Invocation
+from tooltrail.journal.log import Acknowledge as Acknowledge
+from tooltrail.journal.session import Session as Session
+from tooltrail.journal.tool_results import tool_results_message as tool_results_message
 
-from .engines.database import Database
-from .engines.targets import parse_target
-from .filters import InvocationFilter
-from .info import StoreInfo
-from .ingest.ingester import Ingested, Ingester
-from .keep.backing_up import Backup, back_up_store
-from .keep.checking import iter_problems
-from .keep.condition import (
-    Condition,
-    JournalState,
-    PendingArtifact,
-    RejectedFact,
-    read_condition,
-)
-from .keep.maintenance import Amount
-from .keep.pruning import DEFAULT_GRACE, PruningPlan, PruningReport, plan_pruning, prune
-from .keep.relocating import RelocationReport, relocate
-from .keep.rerendering import RenderedText, Rerendering, RerenderingState, rerender
-from .keep.upgrading import upgrade_store
-from .opening import create_store, open_existing, open_store, store_revision
-from .read.agent_runs import (
-    AgentVersionView,
-    AttemptView,
-    LegView,
-    agent_version,
-    agent_versions,
-    iter_accepted_values,
-    iter_legs,
-)
-from .read.feed import InvocationFeed
-from .read.reader import Reader
-from .read.retries import Retried
-from .read.statistics import CallStatistics
-from .store import Store
-from .views import (
-    ArtifactView,
-    InvocationDetail,
-    InvocationView,
-    MessageView,
-    Page,
-    ReceiptView,
-    SessionView,
-    StoreCounts,
-    StreamView,
-    ToolView,
-)
-
-__all__ = [
-    "DEFAULT_GRACE",
-    "Acknowledge",
-    "AgentVersionView",
-    "Amount",
-    "ArtifactView",
-    "AttemptView",
-    "Backup",
-    "CallStatistics",
-    "Condition",
-    "Database",
-    "EndedCall",
-    "Finished",
-    "Ingested",
-    "Ingester",
-    "Invocation",
-    "InvocationDetail",
-    "InvocationFeed",
-    "InvocationFilter",
-    "InvocationView",
-    "JournalState",
-    "LegView",
-    "MessageView",
-    "Page",
-    "PendingArtifact",
-    "PruningPlan",
-    "PruningReport",
-    "Reader",
-    "ReceiptView",
-    "RecordedAnswer",
-    "RecordedStream",
-    "RejectedFact",
-    "RelocationReport",
-    "RenderedText",
-    "Rerendering",
-    "RerenderingState",
-    "Retried",
-    "Session",
-    "SessionView",
-    "Store",
-    "StoreCounts",
-    "StoreInfo",
-    "StreamView",
-    "ToolView",
-    "agent_version",
-    "agent_versions",
-    "back_up_store",
-    "create_store",
-    "iter_accepted_values",
-    "iter_legs",
-    "iter_problems",
-    "new_id",
-    "now",
-    "open_existing",
-    "open_store",
-    "parse_target",
-    "plan_pruning",
-    "prune",
-    "read_condition",
-    "record_response",
-    "record_stream",
-    "relocate",
-    "rerender",
-    "store_revision",
-    "tool_results_message",
-    "upgrade_store",
-]
+from .engines.database import Database as Database
+from .engines.targets import parse_target as parse_target
+from .filters import InvocationFilter as InvocationFilter
+from .info import StoreInfo as StoreInfo
+from .ingest.ingester import Ingested as Ingested
+from .ingest.ingester import Ingester as Ingester
+from .keep.backing_up import Backup as Backup
+from .keep.backing_up import back_up_store as back_up_store
+from .keep.checking import iter_problems as iter_problems
+from .keep.condition import Condition as Condition
+from .keep.condition import JournalState as JournalState
+from .keep.condition import PendingArtifact as PendingArtifact
+from .keep.condition import RejectedFact as RejectedFact
+from .keep.condition import read_condition as read_condition
+from .keep.maintenance import Amount as Amount
+from .keep.pruning import DEFAULT_GRACE as DEFAULT_GRACE
+from .keep.pruning import PruningPlan as PruningPlan
+from .keep.pruning import PruningReport as PruningReport
+from .keep.pruning import plan_pruning as plan_pruning
+from .keep.pruning import prune as prune
+from .keep.relocating import RelocationReport as RelocationReport
+from .keep.relocating import relocate as relocate
+from .keep.rerendering import RenderedText as RenderedText
+from .keep.rerendering import Rerendering as Rerendering
+from .keep.rerendering import RerenderingState as RerenderingState
+from .keep.rerendering import rerender as rerender
+from .keep.upgrading import upgrade_store as upgrade_store
+from .opening import create_store as create_store
+from .opening import open_existing as open_existing
+from .opening import open_store as open_store
+from .opening import store_revision as store_revision
+from .read.agent_runs import AgentVersionView as AgentVersionView
+from .read.agent_runs import AttemptView as AttemptView
+from .read.agent_runs import LegView as LegView
+from .read.agent_runs import agent_version as agent_version
+from .read.agent_runs import agent_versions as agent_versions
+from .read.agent_runs import iter_accepted_values as iter_accepted_values
+from .read.agent_runs import iter_legs as iter_legs
+from .read.feed import InvocationFeed as InvocationFeed
+from .read.reader import Reader as Reader
+from .read.retries import Retried as Retried
+from .read.statistics import CallStatistics as CallStatistics
+from .store import Store as Store
+from .views import ArtifactView as ArtifactView
+from .views import InvocationDetail as InvocationDetail
+from .views import InvocationView as InvocationView
+from .views import MessageView as MessageView
+from .views import Page as Page
+from .views import ReceiptView as ReceiptView
+from .views import SessionView as SessionView
+from .views import StoreCounts as StoreCounts
+from .views import StreamView as StreamView
+from .views import ToolView as ToolView

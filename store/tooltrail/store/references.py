@@ -16,6 +16,7 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
 from tooltrail.records.canonical_json import encode_simple
+from tooltrail.records.command_documents import STREAM_MEMBERS, stream_members
 
 if TYPE_CHECKING:
     from tooltrail.records.facts import StreamFact
@@ -26,15 +27,6 @@ _TEXT: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+":?')
 
 _RECEIPT: Final = re.compile(r'\{"\$tooltrail\.receipt":\[(\d+),(\d+)\]\}')
 _STREAM: Final = re.compile(r'\{"\$tooltrail\.stream":(\d+)\}')
-_MEMBERS: Final = (
-    "role",
-    "digest",
-    "size",
-    "line_count",
-    "produced_size",
-    "produced_line_count",
-    "loss_reason",
-)
 _MIN_CHARS: Final = 64
 """Shortest text to replace, in characters: for less, a reference saves nothing."""
 
@@ -88,11 +80,6 @@ def expand_output(document: str, streams: Sequence[Mapping[str, Any]]) -> str:
     return _STREAM.sub(spelled, document)
 
 
-def stream_members(stream: "StreamFact") -> dict[str, Any]:
-    """The members of a stream that a complete output contains."""
-    return {name: getattr(stream, name) for name in _MEMBERS}
-
-
 def _spelled(stream: Mapping[str, Any]) -> str:
     """The JSON of a stream in a complete output; see `StreamRecord`."""
-    return encode_simple({name: stream.get(name) for name in _MEMBERS}).decode()
+    return encode_simple({name: stream.get(name) for name in STREAM_MEMBERS}).decode()

@@ -1,21 +1,12 @@
-from ._json import write_payloads
-from .conversations import conversation_of
-from .exporting import export_transcript, provider_writer, write_export
-from .fitting import Fitted, fit
-from .formats import FORMATS, Writer
-from .transcript import Transcript, load_transcript, until
-
-__all__ = [
-    "FORMATS",
-    "Fitted",
-    "Transcript",
-    "Writer",
-    "conversation_of",
-    "export_transcript",
-    "fit",
-    "load_transcript",
-    "provider_writer",
-    "until",
-    "write_export",
-    "write_payloads",
-]
+from ._json import write_payloads as write_payloads
+from .conversations import conversation_of as conversation_of
+from .exporting import export_transcript as export_transcript
+from .exporting import provider_writer as provider_writer
+from .exporting import write_export as write_export
+from .fitting import Fitted as Fitted
+from .fitting import fit as fit
+from .formats import FORMATS as FORMATS
+from .formats import Writer as Writer
+from .transcript import Transcript as Transcript
+from .transcript import load_transcript as load_transcript
+from .transcript import until as until

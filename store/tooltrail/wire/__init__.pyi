@@ -1,48 +1,26 @@
-from ._descriptions import describe_block
-from ._identifiers import spelled_name, split_name
-from .capabilities import Capabilities
-from .exports import (
-    DEFAULT_EXPORT_POLICY,
-    Change,
-    ChangeKind,
-    Export,
-    ExportPolicy,
-    ExportRefusedError,
-    ExportReport,
-    ToolChoice,
-)
-from .formats import FORMAT_MODULES, Assembler, WireFormat, wire_format
-from .members import JsonObject
-from .responses import ProviderFailure, Response
-from .streaming import Chunk, ResponseStream, event_of, read_stream
-from .tool_results import complete_output_of, read_tool_result
-from .usage import TokenCounts
-
-__all__ = [
-    "DEFAULT_EXPORT_POLICY",
-    "FORMAT_MODULES",
-    "Assembler",
-    "Capabilities",
-    "Change",
-    "ChangeKind",
-    "Chunk",
-    "Export",
-    "ExportPolicy",
-    "ExportRefusedError",
-    "ExportReport",
-    "JsonObject",
-    "ProviderFailure",
-    "Response",
-    "ResponseStream",
-    "TokenCounts",
-    "ToolChoice",
-    "WireFormat",
-    "complete_output_of",
-    "describe_block",
-    "event_of",
-    "read_stream",
-    "read_tool_result",
-    "spelled_name",
-    "split_name",
-    "wire_format",
-]
+from ._descriptions import describe_block as describe_block
+from ._identifiers import spelled_name as spelled_name
+from ._identifiers import split_name as split_name
+from .capabilities import Capabilities as Capabilities
+from .exports import DEFAULT_EXPORT_POLICY as DEFAULT_EXPORT_POLICY
+from .exports import Change as Change
+from .exports import ChangeKind as ChangeKind
+from .exports import Export as Export
+from .exports import ExportPolicy as ExportPolicy
+from .exports import ExportRefusedError as ExportRefusedError
+from .exports import ExportReport as ExportReport
+from .exports import ToolChoice as ToolChoice
+from .formats import FORMAT_MODULES as FORMAT_MODULES
+from .formats import Assembler as Assembler
+from .formats import WireFormat as WireFormat
+from .formats import wire_format as wire_format
+from .members import JsonObject as JsonObject
+from .responses import ProviderFailure as ProviderFailure
+from .responses import Response as Response
+from .streaming import Chunk as Chunk
+from .streaming import ResponseStream as ResponseStream
+from .streaming import event_of as event_of
+from .streaming import read_stream as read_stream
+from .tool_results import complete_output_of as complete_output_of
+from .tool_results import read_tool_result as read_tool_result
+from .usage import TokenCounts as TokenCounts

@@ -1,3 +1,1 @@
-from .making import workspace_tools
-
-__all__ = ["workspace_tools"]
+from .making import workspace_tools as workspace_tools

@@ -11,12 +11,13 @@ from tests.support.store_parts import StoreParts, store_parts
 from tooltrail.artifacts import artifact_path
 from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
+from tooltrail.records.command_documents import stream_members
 from tooltrail.records.digests import digest_of
 from tooltrail.records.fact_spelling import read_fact, read_shown
 from tooltrail.records.facts import CallEnded, OmissionFact, Shown
 from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.ingest.outcomes import text_of
-from tooltrail.store.references import expand_canonical, expand_output, stream_members
+from tooltrail.store.references import expand_canonical, expand_output
 
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "s", "error": None}
 

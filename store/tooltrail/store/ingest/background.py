@@ -14,6 +14,9 @@ from tooltrail.store.ingest.ingester import Ingester
 LAG_S: Final = 0.05
 """Seconds to collect facts before they are ingested together."""
 
+_TIMEOUT_S: Final = 30.0
+"""Longest time that `wait` waits, in seconds."""
+
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 5.0
 """Longest back-off in seconds while the database or the sink fails; doubled after each failure."""
@@ -29,15 +32,12 @@ os.register_at_fork(
 class BackgroundIngester:
     """Keeps the database up to date with one journal. Safe for threads and forked children.
 
-    Args:
-        connect: returns the ingester of the journal; raises while the store cannot be opened.
-        timeout_s: longest time that `wait` waits, in seconds.
+    `connect` returns the ingester of the journal, and raises while the store cannot be opened.
     """
 
-    def __init__(self, connect: Callable[[], Ingester], *, timeout_s: float = 30.0) -> None:
+    def __init__(self, connect: Callable[[], Ingester]) -> None:
         """Prepare. The thread starts with the first `notice`."""
         self._connect = connect
-        self._timeout_s = timeout_s
         self._pid = os.getpid()
         self._ingester: Ingester | None = None
         self._state = threading.Condition()
@@ -68,7 +68,7 @@ class BackgroundIngester:
         """
         if self._is_in_child():
             raise UnavailableError("a forked child has no ingester; the facts are in the journal")
-        deadline = time.monotonic() + self._timeout_s
+        deadline = time.monotonic() + _TIMEOUT_S
         with self._state:
             begun = self._round
             while (ingester := self._ingester) is None or not ingester.is_past(cursors[-1]):

@@ -27,6 +27,7 @@ from tooltrail.records import (
     render,
 )
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
+from tooltrail.records.command_documents import stream_members
 from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import EMPTY, Digest, digest_of, parse_digest
 from tooltrail.records.fact_spelling import shown_json
@@ -38,7 +39,6 @@ from tooltrail.store.references import (
     has_references,
     shorten_canonical,
     shorten_output,
-    stream_members,
 )
 
 VERDICTS: Final = "structured_output"

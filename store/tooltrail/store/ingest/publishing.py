@@ -31,6 +31,7 @@ from tooltrail.artifacts import (
 )
 from tooltrail.journal.clock import now
 from tooltrail.records import DamageError, InvalidRecordError, StreamRecord, UnavailableError
+from tooltrail.records.command_documents import stream_members
 from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.records.errors import unavailable_if_failing
 from tooltrail.records.facts import StreamFact
@@ -40,7 +41,6 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from, uuid_from
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.known import load_bodies
-from tooltrail.store.references import stream_members
 
 RETRY_AFTER_S: Final = 30.0
 """Seconds before an unreachable sink is retried."""

@@ -7,6 +7,7 @@ from uuid import UUID
 from tooltrail.journal.invocation import SEEN
 from tooltrail.records.argument_previews import preview_arguments
 from tooltrail.records.canonical_json import decode
+from tooltrail.records.command_documents import stream_members
 from tooltrail.records.digests import EMPTY, Digest, parse_digest
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.facts import (
@@ -29,7 +30,6 @@ from tooltrail.store.column_groups import CLOSING, ENDING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.known import Entry, MessageFact
 from tooltrail.store.ingest.outcomes import Outcome, Verdict
-from tooltrail.store.references import stream_members
 
 T = TypeVar("T")
 

@@ -48,10 +48,11 @@ class Reader:
     thing raises `DamageError` if that thing is damaged. `limit` is the greatest number of results;
     a `limit` below 1 raises `InvalidRecordError`.
 
-    The name of an invocation is its id, a unique beginning or end of the id, `SESSION#SEQ`, `@last`
-    or `@last:TOOL`. The name of a session is its id, the name by which producers join it, a unique
-    beginning or end of the id, or `@last`. A method that accepts a name raises `NotFoundError` if
-    nothing has this name, and `AmbiguousNameError` if several things have it.
+    The name of an invocation is its id, a unique beginning or end of the id, the provider's call
+    id, `SESSION#SEQ`, `@last`, `@last:TOOL` or `@running`. The name of a session is its id, the
+    name by which producers join it, a unique beginning or end of the id, or `@last`. A method that
+    accepts a name raises `NotFoundError` if nothing has this name, and `AmbiguousNameError` if
+    several things have it.
 
     Attributes:
         database: the database of the store.

@@ -11,6 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from tooltrail.journal.invocation import SEEN
+from tooltrail.records.command_documents import stream_members
 from tooltrail.records.digests import EMPTY, Digest, digest_from_hex, digest_of
 from tooltrail.records.fact_spelling import read_shown, shown_json
 from tooltrail.records.facts import (
@@ -38,7 +39,6 @@ from tooltrail.store.references import (
     expand_canonical,
     expand_output,
     has_references,
-    stream_members,
 )
 from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.checking import Checking

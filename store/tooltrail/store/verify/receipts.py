@@ -2,11 +2,11 @@
 
 from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records import FamilyRegistry, StreamRecord
+from tooltrail.records.command_documents import stream_members
 from tooltrail.records.errors import InvalidRecordError, TooltrailError
 from tooltrail.records.facts import CallEnded, StreamFact
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker, is_body
-from tooltrail.store.references import stream_members
 from tooltrail.store.verify.calls import Call
 
 
