@@ -125,8 +125,7 @@ class JournalLock:
     def _open(self) -> None:
         self.close()
         make_durable_folders(self.folder)
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
-        self.descriptor = os.open(self.folder, flags)
+        self.descriptor = os.open(self.folder, os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
         hint = self.folder / HINT_NAME
         with contextlib.suppress(FileExistsError):
             create_private(hint).close()

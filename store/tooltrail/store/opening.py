@@ -126,12 +126,10 @@ def refuse_other_file(target: Target) -> None:
     Called before the first record, which would create a spool beside the file. A database that
     cannot be read is not refused: it hinders no record.
     """
-    if not isinstance(target, SqliteTarget):
-        return
     # Only SQLite opens the file: closing it would drop all locks of this process on it.
     with suppress(UnavailableError):
         try:
-            if is_there(target):
+            if isinstance(target, SqliteTarget) and is_there(target):
                 with closing(Database(target)) as database, database.read() as connection:
                     refuse_other(connection, InvalidRecordError)
         except DamageError as error:
