@@ -18,7 +18,7 @@ from tooltrail.store.engines.database import Database, ensure_wal
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there
 from tooltrail.store.info import FORMAT, read_revision, refuse_other
 from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.marks import find_own_mark, mark_root, refuse_others
+from tooltrail.store.marks import find_own_mark, mark_root
 from tooltrail.store.roots import refuse_spool, remembered_root, resolve_root
 from tooltrail.store.search.index import make_index
 
@@ -66,7 +66,7 @@ def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
         with database.read() as connection:
             _refuse_store(connection)
     sink = open_sink(resolve_root(target, root), create=True)
-    refuse_others(sink, find_own_mark(sink, str(target)))
+    find_own_mark(sink, str(target))
     with unavailable_if_failing(f"database {target} cannot be made"):
         make_durable_folders(target.path.parent)
         # SQLite would create a file that every user may read. The WAL gets the mode of the file.

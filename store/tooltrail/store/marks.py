@@ -42,13 +42,18 @@ def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | No
 
 
 def find_own_mark(sink: ArtifactSink, place: str) -> UUID | None:
-    """The store id in the mark of this host for the database at `place`; None if there is none."""
+    """The store id in the mark of this host for the database at `place`; None if there is no mark.
+
+    Raises `InvalidRecordError` if the root has another mark. It lists the marks once: a process
+    that creates the same store may write its mark at any time.
+    """
+    own: UUID | None = None
     for found in sink.list(MARK_PREFIX):
-        with suppress(ValueError, MissingArtifactError), sink.open(found.path) as file:
-            store_id = UUID(found.path.removeprefix(MARK_PREFIX))
-            if file.read(_MOST_BYTES) == _content(store_id, place):
-                return store_id
-    return None
+        with suppress(MissingArtifactError), sink.open(found.path) as file:
+            own = _id_in(found.path)
+            if own is None or file.read(_MOST_BYTES) != _content(own, place):
+                raise _belongs_to_another(sink, found.path)
+    return own
 
 
 def unmark_root(sink: ArtifactSink, store_id: UUID) -> None:
@@ -68,15 +73,11 @@ def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
         )
 
 
-def refuse_others(sink: ArtifactSink, store_id: UUID | None) -> None:
+def refuse_others(sink: ArtifactSink, store_id: UUID) -> None:
     """Raise `InvalidRecordError` if a root has the mark of a store with another id."""
-    own = None if store_id is None else mark_path(store_id)
     for other in sink.list(MARK_PREFIX):
-        if other.path != own:
-            raise InvalidRecordError(
-                f"{sink.url} is the artifact root of another store, as its file {other.path} says; "
-                "name another root (--artifacts), or delete the file if that store is gone"
-            )
+        if other.path != mark_path(store_id):
+            raise _belongs_to_another(sink, other.path)
 
 
 def put_mark(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> bool:
@@ -88,6 +89,19 @@ def put_mark(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | Non
             file.write(_content(store_id, place))
             file.flush()
             return sink.put(mark_path(store_id), Path(file.name))
+
+
+def _belongs_to_another(sink: ArtifactSink, path: str) -> InvalidRecordError:
+    return InvalidRecordError(
+        f"{sink.url} is the artifact root of another store, as its file {path} says; "
+        "name another root (--artifacts), or delete the file if that store is gone"
+    )
+
+
+def _id_in(path: str) -> UUID | None:
+    with suppress(ValueError):
+        return UUID(path.removeprefix(MARK_PREFIX))
+    return None
 
 
 def _content(store_id: UUID, place: str) -> bytes:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -15,8 +16,16 @@ from tests.support.killing import count_moments, run_and_kill
 from tests.support.lossy_server import LossyServer
 from tests.support.threads import at_once
 
-from tooltrail.artifacts import open_sink
-from tooltrail.records import InvalidRecordError, StoreExistsError, TooltrailError, UnavailableError
+from tooltrail.artifacts import ObjectStat, open_sink
+from tooltrail.artifacts._backend_sink import FsspecSink
+from tooltrail.journal.clock import new_id
+from tooltrail.records import (
+    InvalidRecordError,
+    StoreExistsError,
+    TooltrailError,
+    UnavailableError,
+)
+from tooltrail.store.marks import put_mark
 from tooltrail.store.opening import create_store, open_store
 from tooltrail.store.roots import MARK_PREFIX, mark_path
 from tooltrail.store.store import Store
@@ -59,6 +68,24 @@ def test_the_root_of_a_store_that_was_at_the_same_path_is_not_taken(
         check_whole(store)
     with pytest.raises(InvalidRecordError, match=ANOTHER):
         create_store(tmp_path / "other" / "trail.db", artifacts=root)
+
+
+def test_a_process_that_creates_the_same_store_may_mark_the_root_after_another_listed_the_marks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, root = tmp_path / "trail.db", str(tmp_path / "root")
+    sink = open_sink(root, create=True)
+    marked = new_id()
+    really_list = type(sink).list
+
+    def then_mark(sink: FsspecSink, prefix: str = "") -> Iterator[ObjectStat]:
+        yield from list(really_list(sink, prefix))
+        put_mark(sink, marked, str(database), None)
+
+    monkeypatch.setattr(type(sink), "list", then_mark)
+    with create_store(database, artifacts=root) as store:
+        assert store.info.id == marked
+    assert marks(root) == [mark_path(marked)]
 
 
 def test_two_schemas_of_one_database_do_not_share_a_root(postgres_url: str, tmp_path: Path) -> None:
