@@ -109,7 +109,9 @@ def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> by
             # A damaged header may announce more bytes than there is memory for.
             if zstandard.frame_content_size(data) != size:
                 raise DigestMismatchError(f"body {digest} is damaged: wrong size", path=digest)
-            data = _CODEC.decompressor.decompress(data, max_output_size=size)
+            data = _CODEC.decompressor.decompress(
+                data, max_output_size=size, allow_extra_data=False
+            )
         except zstandard.ZstdError as error:
             raise DamageError(f"body {digest} is damaged: {error}", path=digest) from error
     if len(data) != size or digest_of(data) != digest:
@@ -135,15 +137,16 @@ def unpack_fact(packed: object) -> bytes:
         # A damaged header may announce more bytes than there is memory for.
         if not 0 <= zstandard.frame_content_size(frame) <= _MOST_BYTES:
             raise DamageError("a ledger entry is damaged: its size is wrong", path="ledger")
-        *pieces, last = _FACT_CODEC.decompressor.decompress(frame).split(b"\0")
+        unpacking = _FACT_CODEC.decompressor.decompressobj()
+        *pieces, last = unpacking.decompress(frame).split(b"\0")
     except zstandard.ZstdError as error:
         raise DamageError(f"a ledger entry is damaged: {error}", path="ledger") from error
-    digits = packed.hex()
+    digits = unpacking.unused_data.hex()
     sizes = [_DIGEST_HEX if one.endswith(b":") else _ID_HEX for one in pieces]
-    place = len(digits) - sum(sizes)
-    if place < 0:
-        raise DamageError("a ledger entry is damaged: it was cut", path="ledger")
+    if not unpacking.eof or len(digits) != sum(sizes):
+        raise DamageError("a ledger entry is damaged: its length is wrong", path="ledger")
     fact: list[bytes] = []
+    place = 0
     for piece, size in zip(pieces, sizes, strict=True):
         some = digits[place : place + size]
         fact += piece, (some if size == _DIGEST_HEX else _spelled_id(some)).encode()

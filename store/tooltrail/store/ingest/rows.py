@@ -35,6 +35,13 @@ T = TypeVar("T")
 
 Bodies = Mapping[Digest, bytes]
 
+_ROLES: Final = {
+    "tool.offered": "tools",
+    "agent.leg": "agent_leg",
+    "agent.outcome": "agent_outcome",
+}
+"""The roles of messages of the other kinds."""
+
 _LEG_TEXTS: Final = ("tier", "model", "wire_format", "agent_id")
 
 NO_END: Final[Row] = {name: None for name in ENDING if name != "state"}
@@ -221,20 +228,19 @@ def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> M
         InvalidRecordError: a body that describes the message is missing or not a JSON object.
         LookupError, TypeError, ValueError: such a body lacks a member, or has an invalid one.
     """
+    columns, children, tools = (
+        message_columns(connection, fact),
+        dict[str, list[Row]](),
+        list[Row](),
+    )
     match fact:
         case MessageAdded():
-            columns = _message_columns(connection, fact.role, fact.document)
-            columns |= {
-                "text": connection.sha(fact.text),
-                "payload": connection.sha(fact.payload),
-                "wire_format": connection.text(fact.wire_format),
-            }
-            return MessageRows(columns, {}, [])
+            pass
         case ToolsOffered():
-            offers = [
+            children["tool_offers"] = [
                 {"position": n, "tool": connection.sha(one)} for n, one in enumerate(fact.tools)
             ]
-            tools: list[Row] = [
+            tools = [
                 {
                     "digest": connection.sha(one),
                     "name": tool_name(connection, one, bodies),
@@ -243,25 +249,30 @@ def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> M
                 for one in fact.tools
                 if one in bodies  # others were offered before
             ]
-            columns = _message_columns(connection, "tools", None)
-            return MessageRows(columns, {"tool_offers": offers}, tools)
         case AgentLeg():
-            columns = _message_columns(connection, "agent_leg", fact.document)
-            return MessageRows(columns, {"agent_legs": [_leg_row(connection, fact, bodies)]}, [])
+            children["agent_legs"] = [_leg_row(connection, fact, bodies)]
         case AgentOutcome():
-            columns = _message_columns(connection, "agent_outcome", fact.document)
-            rows = [_outcome_row(connection, fact, bodies)]
-            return MessageRows(columns, {"agent_outcomes": rows}, [])
+            children["agent_outcomes"] = [_outcome_row(connection, fact, bodies)]
+    return MessageRows(columns, children, tools)
 
 
-def _message_columns(connection: Connection, role: str, document: Digest | None) -> Row:
-    return {
-        "role": connection.text(role),
+def message_columns(connection: Connection, fact: MessageFact) -> Row:
+    """The columns of the row of a message that follow from its fact alone."""
+    columns: Row = {
+        "role": connection.text(_ROLES.get(fact.kind)),
         "text": connection.sha(EMPTY),
-        "document": connection.sha(document),
+        "document": None if isinstance(fact, ToolsOffered) else connection.sha(fact.document),
         "payload": None,
         "wire_format": None,
     }
+    if isinstance(fact, MessageAdded):
+        columns |= {
+            "role": connection.text(fact.role),
+            "text": connection.sha(fact.text),
+            "payload": connection.sha(fact.payload),
+            "wire_format": connection.text(fact.wire_format),
+        }
+    return columns
 
 
 def tool_name(connection: Connection, digest: Digest, bodies: Bodies) -> str | None:

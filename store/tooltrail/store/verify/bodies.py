@@ -8,7 +8,12 @@ from typing import Any, Final
 
 from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
+from tooltrail.records.errors import (
+    DamageError,
+    InvalidRecordError,
+    MissingArtifactError,
+    UnavailableError,
+)
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.checking import Checking, Finding
@@ -124,6 +129,16 @@ def check_pending(checking: Checking) -> Iterator[list[Finding]]:
         last = rows[-1][0]
 
 
+def check_tombstones(checking: Checking) -> Iterator[list[Finding]]:
+    """List what was removed on purpose. No fact says it, so each tombstone is a finding."""
+    for rows in checking.source.scan("tombstones", "key", _ROWS_AT_ONCE):
+        for row in rows:
+            subject = f"{row['kind']} {checking.digest(row['digest'])}"
+            message = f"{subject} was removed, as its tombstone says: {row['reason']}"
+            checking.incomplete(subject, "tombstones", message)
+        yield checking.take()
+
+
 def check_artifacts(
     checking: Checking, database: Database, archive: ArtifactArchive
 ) -> Iterator[list[Finding]]:
@@ -156,13 +171,14 @@ def check_artifacts(
         if not rows:
             return
         for row in rows:
-            if row["digest"] not in gone:
-                _check_artifact(checking, archive, row)
+            _check_artifact(checking, archive, row, may_be_missing=row["digest"] in gone)
             yield checking.take()
         at = rows[-1]["key"] + 1
 
 
-def _check_artifact(checking: Checking, archive: ArtifactArchive, row: Row) -> None:
+def _check_artifact(
+    checking: Checking, archive: ArtifactArchive, row: Row, *, may_be_missing: bool
+) -> None:
     path = _path_of(checking, row["digest"])
     subject = f"artifact {path}"
     checking.totals.checked["artifacts"] += 1
@@ -179,7 +195,8 @@ def _check_artifact(checking: Checking, archive: ArtifactArchive, row: Row) -> N
             message = f"{subject} is stored in {found:,} bytes, not {known['stored_size']:,}"
             checking.damage(subject, "artifacts", message, "stored_size")
     except (DamageError, InvalidRecordError, OSError) as error:
-        checking.damage(subject, "artifacts", str(error))
+        if not (may_be_missing and isinstance(error, MissingArtifactError)):
+            checking.damage(subject, "artifacts", str(error))
     except UnavailableError as error:
         checking.incomplete(subject, "artifacts", f"{subject} cannot be read now: {error}")
 

@@ -52,7 +52,7 @@ def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, "Call"]:
     """The rows of some calls."""
     source, connection = checking.source, checking.connection
     names = list(dict.fromkeys(map(connection.uuid, ids)))
-    found = source.rows("invocations", "id", names)
+    found = checking.named("invocations", "id", names).values()
     keys = sorted(row["key"] for row in found)
     texts = source.owned("surfaces", "invocation_key", keys)
     children = {table: source.owned(table, "invocation_key", keys) for table in OF_CALLS}
@@ -61,7 +61,10 @@ def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, "Call"]:
         key, call_id = row["key"], uuid_from(row["id"])
         of_call = {table: owned[key] for table, owned in children.items()}
         surfaces = texts[key][0] if texts[key] else {}
-        calls[call_id] = Call(checking, f"call {call_id}", row, surfaces, of_call)
+        subject = f"call {call_id}"
+        if len(texts[key]) > 1:
+            checking.damage(subject, "surfaces", f"{subject} has several rows of surfaces")
+        calls[call_id] = Call(checking, subject, row, surfaces, of_call)
     return calls
 
 
@@ -101,6 +104,7 @@ class Call:
             del expected["state"]
         else:
             expected |= rows.NO_END
+            expected["outcome"] = "unfinished" if expected["owner"] is None else "running"
         checking.compare(self.subject, "invocations", expected, self.row)
         if not self.texts:
             self._damage(f"the texts of {self.subject} are missing")
@@ -126,6 +130,7 @@ class Call:
             needed.optional.setdefault(fact.extras, self.subject)
         shown = self._check_shown(fact)
         expected = rows.end_columns(connection, fact, shown.omissions, entry)
+        expected["outcome"] = _outcome_of(fact)
         checking.compare(self.subject, "invocations", expected, self.row)
         self._check_cut_size(shown, expected["output_size"])
         offsets = [row["receipt_offset"] for row in self.children["streams"]]
@@ -151,6 +156,19 @@ class Call:
                 self._check_shared(stream, offset)
         for artifact in shown.artifacts:
             needed.artifacts.setdefault(artifact.digest, self.subject)
+
+    def check_repeated_end(self, fact: CallEnded, entry: Entry) -> None:
+        """Check that the row has the receipt of a repeated end, if the first end had none."""
+        if fact.source is None or fact.receipt is None or not self.texts:
+            return
+        first = self.checking.fact(self.row["end_journal_key"], self.row["end_entry"])
+        if not isinstance(first, CallEnded) or first.source is None or first.receipt is not None:
+            return
+        journal, n = (self.texts[name] for name in ("receipt_journal_key", "receipt_entry"))
+        if n is None or (journal == entry.journal_key and isinstance(n, int) and n > entry.n):
+            self._compare_texts(
+                {"receipt_journal_key": entry.journal_key, "receipt_entry": entry.n}
+            )
 
     def compare_rows(self, table: str, expected: Sequence[Row]) -> None:
         """Compare the rows of one table with the rows from the fact, in order."""
@@ -337,6 +355,17 @@ class Call:
             ),
         )
         return made_shown(shown)
+
+
+def _outcome_of(fact: CallEnded) -> str:
+    """The generated column `outcome` of a call that ended, as in revision 0001."""
+    if fact.timed_out or fact.error_kind == "tool_timed_out":
+        return "timeout"
+    if fact.state != "success":
+        return fact.state
+    if fact.signal is not None and fact.signal > 0:
+        return "signal"
+    return "exit" if fact.exit_status else "ok"
 
 
 def _omission(row: Row) -> OmissionFact:

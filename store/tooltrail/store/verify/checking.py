@@ -165,6 +165,17 @@ class Checking:
             message = f"{subject} has {len(stored)} rows of {table}, not {len(expected)}"
             self.damage(subject, table, message)
 
+    def named(self, table: str, name: str, values: Sequence[Any]) -> dict[Any, Row]:
+        """The rows that have some values in a unique column; reports rows that share a value."""
+        found: dict[Any, Row] = {}
+        for row in self.source.rows(table, name, values):
+            value = row[name]
+            if found.setdefault(value, row) is not row:
+                spelled = value.hex() if isinstance(value, bytes) else str(value)
+                subject = f"row with {name} {spelled} of {table}"
+                self.damage(subject, table, f"several rows of {table} have the {name} {spelled}")
+        return found
+
     def body(self, digest: Digest) -> bytes | None:
         """The bytes of a body; None if it is missing or damaged, which is reported elsewhere."""
         rows = self.source.rows("bodies", "digest", [self.connection.sha(digest)])

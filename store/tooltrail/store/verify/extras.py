@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.column_groups import CLOSING, OPENING
 from tooltrail.store.engines.values import uuid_from
+from tooltrail.store.ingest.known import FIRST_SEQ
 from tooltrail.store.verify.calls import OF_CALLS
 from tooltrail.store.verify.checking import Checking, Finding
 from tooltrail.store.verify.entries import OF_MESSAGES
@@ -62,6 +63,10 @@ _UNKNOWN_ENTRY: Final = (
 )
 _UNKNOWN_TOOL: Final = "NOT EXISTS (SELECT 1 FROM tool_offers AS o WHERE o.tool = t.digest)"
 
+_UNKNOWN_JOURNAL: Final = (
+    "NOT EXISTS (SELECT 1 FROM ledger_entries AS l WHERE l.journal_key = t.journal_key)"
+)
+
 _RULES: Final = (
     _of_fact("invocations", "start_entry", "'call.started'"),
     _of_fact("invocations", "end_entry", "'call.ended'", "end_journal_key"),
@@ -69,6 +74,7 @@ _RULES: Final = (
     _of_fact("sessions", "entry", "'session.opened'", "open_journal_key"),
     _of_fact("sessions", "close_entry", "'session.closed'", "close_journal_key"),
     _Rule("sessions", "session", _UNKNOWN_SESSION),
+    _Rule("sessions", "session", _UNKNOWN_JOURNAL),
     *(
         _Rule("sessions", "session", f"t.{entry} IS NULL AND t.{column} IS NOT NULL", column)
         for *columns, entry in (OPENING, CLOSING)
@@ -79,6 +85,15 @@ _RULES: Final = (
     *(_of_owner(table, "invocation", "call") for table in ("surfaces", *OF_CALLS)),
     *(_of_owner(table, "message", "message") for table in OF_MESSAGES),
 )
+
+
+_WITH_HOLES: Final = """
+SELECT sessions.id FROM sessions JOIN (
+    SELECT session_key, count(*) AS places, min(seq) AS first, max(seq) AS last FROM (
+        SELECT session_key, seq FROM invocations UNION ALL SELECT session_key, seq FROM messages
+    ) AS entries GROUP BY session_key
+) AS taken ON taken.session_key = sessions.key
+WHERE taken.first <> ? OR taken.last - taken.first + 1 <> taken.places LIMIT ?"""
 
 
 def check_extras(checking: Checking) -> Iterator[list[Finding]]:
@@ -105,6 +120,19 @@ def check_extras(checking: Checking) -> Iterator[list[Finding]]:
             message = f"{table} may have more than {_AT_ONCE} rows without an entry in the ledger"
             checking.damage(f"table {table}", table, message)
         yield checking.take()
+
+
+def check_positions(checking: Checking) -> Iterator[list[Finding]]:
+    """Report sessions whose positions have a hole. Call this after all facts were compared.
+
+    If one journal determines all positions, they were compared one by one.
+    """
+    if not checking.is_strict:
+        for (name,) in checking.source.read("sessions", _WITH_HOLES, (FIRST_SEQ, _AT_ONCE)) or ():
+            subject = f"session {_spelled(checking, name)}"
+            message = f"the positions in {subject} have a hole: a row was moved, removed or added"
+            checking.damage(subject, "sessions", message)
+    yield checking.take()
 
 
 def _spelled(checking: Checking, value: object) -> str:

@@ -74,6 +74,8 @@ def read_journals(checking: Checking) -> list[Journal]:
                 name = str(uuid_from(row["id"]))
             except ValueError:
                 name = repr(row["id"])
+                message = f"journals.id of the row with key {row['key']} is not an id"
+                checking.damage(f"journal {name}", "journals", message, "id")
             found.append(Journal(row["key"], f"journal {name}", row, 0, row["branch_of"]))
     gaps, noticed = _read_gaps(checking, {one.key: one.name for one in found})
     found = [one._replace(gap_count=gaps.get(one.key, 0)) for one in found]

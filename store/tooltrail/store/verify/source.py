@@ -4,6 +4,7 @@ A batch that cannot be read is halved until only the damaged row is left. The co
 are then read one by one. Values that cannot be read are reported, and the verification continues.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,11 @@ Without a key, any rows of the table may be affected.
 """
 
 _FIRST: Final = -(1 << 63)
+_END: Final = (1 << 63) - 1
+"""The largest integer of the engines. No row has it as its number: no number could follow."""
+
+_MOST_MISPLACED: Final = 200
+"""Most rows of a table that are reported because their number is not an integer."""
 
 
 class Unreadable:
@@ -48,11 +54,11 @@ class _Selection(NamedTuple):
         """The statement that reads some columns of the rows with some keys, and its values."""
         names = ", ".join(f'"{name}"' for name in columns)
         if isinstance(keys, range):
-            wanted, keys = "BETWEEN ? AND ?", (keys[0], keys[-1])
+            wanted, keys = f'>= ? AND "{self.by}" < ?', (keys.start, keys.stop)
         else:
             wanted = f"IN ({', '.join('?' * len(keys))})"
         order = f" ORDER BY {self.order}" if self.order else ""
-        where = f'{self.where} AND "{self.by}" {wanted}{order}'
+        where = f'"{self.by}" {wanted} AND {self.where}{order}'
         return f"SELECT {names} FROM {self.table} WHERE {where}", keys
 
 
@@ -130,30 +136,42 @@ class Source:
         """All rows in the order of an integer column, in batches of at most `size`.
 
         `last` is the last number, which is used if the database cannot read the end of the table.
+        Rows whose number is not an integer are reported, and left out.
         """
         # A query for both ends at once would read all rows between them.
-        ends = f'SELECT {{}}("{by}") FROM {table} WHERE {where} AND "{by}" >= ?'
+        ends = f'SELECT {{}}("{by}") FROM {table} WHERE {where} AND "{by}" >= ? AND "{by}" < {_END}'
         at, end, has_rows = first, self._end(table, ends.format("max"), first), True
         if end is UNREADABLE:
             end = last
-        while isinstance(end, int) and at <= end:
+        while end is not None and at <= end:
             begin = self._end(table, ends.format("min"), at)
             if begin is UNREADABLE and has_rows:
                 begin = max(at, 0)
             if not isinstance(begin, int):
-                end = begin
                 break
             at = min(begin + size, end + 1)
             rows = self.rows(table, by, range(begin, at), where, order=by)
             has_rows = bool(rows)
-            yield rows
-        if not isinstance(end, int | Unreadable | None):
-            self._report(table, f"{by} {end!r:.80}", by)
+            yield [row for row in rows if isinstance(row[by], int)]
+            self._report_misplaced(table, by, [row[by] for row in rows])
+        # In the order of SQLite, texts and bytes are greater than every number.
+        for outside in (f"< {_FIRST}", f">= {_END}") if self.connection.is_sqlite else ():
+            sql = f'SELECT "{by}" FROM {table} WHERE {where} AND "{by}" {outside} LIMIT ?'
+            found = self.read(table, sql, (_MOST_MISPLACED,)) or ()
+            self._report_misplaced(table, by, [value for (value,) in found])
 
     def _end(self, table: str, sql: str, at: int) -> Any:
-        """One end of the rows from a number on; None if there are none."""
+        """One end of the rows from a number on, rounded down; None if there are none."""
         found = self.read(table, sql, (at,))
-        return UNREADABLE if found is None else found[0][0]
+        if found is None:
+            return UNREADABLE
+        return None if found[0][0] is None else math.floor(found[0][0])
+
+    def _report_misplaced(self, table: str, by: str, numbers: Iterable[Any]) -> None:
+        """Report the numbers that no row may have; SQLite accepts any value in most columns."""
+        for one in numbers:
+            if not isinstance(one, int) or not _FIRST <= one < _END:
+                self._report(table, f"{by} {one!r:.80}", by)
 
     def _columns_of(self, table: str) -> list[str]:
         if table not in self._columns:

@@ -9,10 +9,15 @@ from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import FamilyRegistry
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.database import Database
-from tooltrail.store.verify.bodies import check_artifacts, check_bodies, check_pending
+from tooltrail.store.verify.bodies import (
+    check_artifacts,
+    check_bodies,
+    check_pending,
+    check_tombstones,
+)
 from tooltrail.store.verify.checking import Checking, Finding, Totals
 from tooltrail.store.verify.entries import EntryChecks, check_tool_times
-from tooltrail.store.verify.extras import check_extras
+from tooltrail.store.verify.extras import check_extras, check_positions
 from tooltrail.store.verify.ledger import Ledger, read_journals
 from tooltrail.store.verify.pages import check_pages
 from tooltrail.store.verify.receipts import Receipts
@@ -84,5 +89,7 @@ def _check_rows(
             yield checking.take()
         check_tool_times(checking)
         yield from check_extras(checking)
+        yield from check_positions(checking)
         yield from check_bodies(checking)
         yield from check_pending(checking)
+        yield from check_tombstones(checking)
