@@ -11,7 +11,7 @@ from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import DamageError
 from tooltrail.records.facts import SourceFact
-from tooltrail.store.bodies import decode_body, encode_body, pack_fact, unpack_fact
+from tooltrail.store.bodies import encode_body, pack_fact, unpack_fact
 
 CALL = UUID(int=399)
 SEEN = b"what the model saw"
@@ -192,10 +192,3 @@ def test_an_impossible_value_of_one_of_several_journals_is_named(
     assert copied.damage() == []
     copied.run(change)
     assert any(one.subject.startswith(subject) for one in copied.damage())
-
-
-def test_a_body_without_more_bytes_is_read() -> None:
-    data = b"one body " * 99
-    encoding, packed = encode_body(data)
-    assert encoding == "zstd"
-    assert decode_body(digest_of(data), len(data), encoding, packed) == data
