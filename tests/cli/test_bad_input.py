@@ -115,7 +115,8 @@ def test_the_database_of_another_application_is_refused_and_left_as_it_is(nowher
     sentence = f"no store in {nowhere.database}: another application uses the file"
     ended = nowhere.exec("--", "echo", "ran")
     assert (ended.code, ended.stdout, ended.sentence) == (2, b"", sentence)
-    for command in ("init", "session open"):
+    recording = ("import .", "mcp-proxy -- true", "hook install claude-code")
+    for command in ("init", "session open", *recording):
         assert refused(nowhere, command, 2) == sentence
     with pytest.raises(InvalidRecordError, match="another application uses the file"):
         open_store(nowhere.database)

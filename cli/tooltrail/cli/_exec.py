@@ -87,7 +87,7 @@ def run_recorded(request: Request) -> int:
     if has_database and not has_journal:
         from tooltrail.store.opening import refuse_other_file  # noqa: PLC0415  once in a store's life
 
-        refuse_other_file(target)
+        refuse_other_file(target, spool)
     is_new = not (has_database or has_journal)
     rules = None if request.no_redact else used_rules()
     with Recording(request, spool, used_policy(request), rules) as recording:

@@ -164,7 +164,7 @@ def follow(
     The first pass imports everything. A file of no known format and a damaged line are reported
     once, and a file that cannot be imported is reported each time it changes.
     """
-    importer = Importer(location.spool_folder, rules)
+    importer = Importer(location.recording_spool(), rules)
     seen: dict[Path, tuple[int, int] | None] = {}
     known_damage: dict[Path, AbstractSet[Line]] = {}
     skipped: dict[Path, None] = {}

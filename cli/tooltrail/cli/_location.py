@@ -60,6 +60,17 @@ class Location(NamedTuple):
 
         return self.spool or default_spool(parse_target(self.database))
 
+    def recording_spool(self) -> Path:
+        """The spool, for a program that is going to record.
+
+        Raises `InvalidRecordError` if the database is a file of another application.
+        """
+        from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415  see `open`
+        from tooltrail.store.opening import refuse_other_file  # noqa: PLC0415  see `open`
+
+        refuse_other_file(parse_target(self.database), self.spool_folder)
+        return self.spool_folder
+
     def _has(self, folder: str) -> bool:
         """Whether there is this folder in the spool."""
         try:

@@ -74,8 +74,8 @@ def open_store(
     target = parse_target(database)
     opened = Database(target) if create else open_existing(target)
     folder = absolute_path(spool) if spool else default_spool(target)
-    if create and not os.path.exists(folder / JOURNAL_FOLDER):  # noqa: PTH110  never raises
-        refuse_other_file(target)
+    if create:
+        refuse_other_file(target, folder)
     return Store(opened, folder, options, creates=create)
 
 
@@ -120,12 +120,14 @@ def open_existing(target: Target) -> Database:
     return Database(target)
 
 
-def refuse_other_file(target: Target) -> None:
+def refuse_other_file(target: Target, spool: Path) -> None:
     """Raise `InvalidRecordError` for a file that is neither a store nor empty.
 
-    Called before the first record, which would create a spool beside the file. A database that
+    Checks the file before the first record, which would create a spool beside it. A database that
     cannot be read is not refused: it hinders no record.
     """
+    if os.path.exists(spool / JOURNAL_FOLDER):  # noqa: PTH110  never raises, unlike `Path.exists`
+        return
     # Only SQLite opens the file: closing it would drop all locks of this process on it.
     with suppress(UnavailableError):
         try:

@@ -166,6 +166,6 @@ def _command(agent: str, location: Location, *, is_portable: bool, is_redacting:
         beside = Path(sys.executable).with_name("tooltrail")
         found = str(beside) if beside.exists() else shutil.which("tooltrail")
         words = [found] if found else [sys.executable, "-m", "tooltrail.cli"]
-        spool = ["--spool", str(location.spool_folder.absolute())]
+        spool = ["--spool", str(location.recording_spool().absolute())]
     words += ["hook", "--agent", agent, *spool]
     return shlex.join(words if is_redacting else [*words, "--no-redact"])

@@ -62,7 +62,7 @@ def command(
     # Without the parts that may hold a credential.
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
     with McpRecorder(
-        location.spool_folder,
+        location.recording_spool(),
         shown or shlex.join(argv),
         session=session,
         server_name=server_name,
