@@ -1,6 +1,6 @@
 """`tooltrail tools`: list the tools that were offered to models, and export them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,7 +23,14 @@ from tooltrail.cli._options import (
     store_options,
     time_option,
 )
-from tooltrail.cli._output import Listing, Members, attributes, short_digest, write_recorded
+from tooltrail.cli._output import (
+    Listing,
+    Members,
+    attributes,
+    say_damage,
+    short_digest,
+    write_recorded,
+)
 from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 
@@ -52,7 +59,18 @@ class WantedTools:
             where = "" if self.session is None else f" by session {self.session}"
             near = nearest(missing[0], {tool.name: tool.name for tool in found})
             raise NotFoundError(f"no tool {missing[0]!r} was offered{where}{near}")
-        return [tool for tool in found if not self.names or tool.name in self.names]
+        return [_readable(one) for one in found if not self.names or one.name in self.names]
+
+
+def _readable(tool: "ToolView") -> "ToolView":
+    """The same tool; damaged and without its definition if the definition cannot be read."""
+    from tooltrail.records import DamageError
+
+    try:
+        _ = tool.definition
+    except DamageError as error:
+        return replace(tool, definition_json=None, damage=str(error))
+    return tool
 
 
 TOOL_MEMBERS: Members = {
@@ -97,7 +115,7 @@ def command() -> None:
 @wanted_tools_options
 @output_options
 @time_option
-def ls(*, location: Location, wanted: WantedTools, output: Listing) -> None:
+def ls(*, location: Location, wanted: WantedTools, output: Listing) -> ExitCode:
     """List the versions of all tools, or the tools that a session offered last.
 
     A version is named by the digest of its definition. Each version is listed once per store.
@@ -105,6 +123,7 @@ def ls(*, location: Location, wanted: WantedTools, output: Listing) -> None:
     with location.open() as store:
         tools = wanted.read(store.reader)
     print_list(tools, output, TOOL_MEMBERS, _COLUMNS)
+    return say_damage(tool.damage for tool in tools)
 
 
 @command.command("export")
@@ -134,6 +153,7 @@ def export(
     with location.open() as store:
         tools = wanted.read(store.reader, latest=True)
     written = wire_format(style).write_tools([tool.definition for tool in tools])
-    return print_export(
+    code = print_export(
         written, lambda pieces: write_recorded("".join(pieces)), report, strict=strict
     )
+    return say_damage(tool.damage for tool in tools) or code

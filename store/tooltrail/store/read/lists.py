@@ -212,7 +212,9 @@ def _digits_of(path: str) -> str | None:
 
 def _artifact_view(row: Row) -> ArtifactView:
     values, problems = _ARTIFACT.read(row)
-    path, damage = artifact_path(values["digest"]), damage_of("artifacts", values["key"], problems)
+    # No artifact is empty: this digest replaces one that cannot be read.
+    path = "" if values["digest"] == EMPTY else artifact_path(values["digest"])
+    damage = damage_of("artifacts", values["key"], problems)
     return make_view(ArtifactView, values, path=path, damage=damage)
 
 
