@@ -69,7 +69,7 @@ def _readable(tool: "ToolView") -> "ToolView":
     try:
         _ = tool.definition
     except DamageError as error:
-        return replace(tool, definition_json=None, damage=str(error))
+        return replace(tool, definition_json=None, damage=tool.damage or str(error))
     return tool
 
 
