@@ -98,6 +98,15 @@ def test_no_value_of_a_column_ends_a_command_with_a_traceback(whole: Cli, table:
             restore(path, content)
 
 
+def test_a_call_with_a_damaged_id_is_named(whole: Cli) -> None:
+    damage(whole, "UPDATE invocations SET id = x'00' WHERE key = 1")
+    for command in ("cat", "show", "head", "grep line"):
+        ended = whole.run(*command.split(), "first#3")
+        assert (ended.code, ended.stdout) == (1, b"")
+        assert ended.sentence.startswith("row 1 of invocations is damaged: id holds no id")
+    assert whole.ok("cat", "second#3").stdout.startswith(b"second")
+
+
 def test_a_transcript_names_what_is_damaged_and_prints_the_rest(whole: Cli) -> None:
     damage(whole, "UPDATE messages SET text = x'00' WHERE key = 2")
     for style in ("text", "markdown", "json", "jsonl", "anthropic", "openai"):
