@@ -171,7 +171,10 @@ def test_a_scan_names_a_damaged_session(whole: Cli) -> None:
     [
         ("name = x'00'", "name holds no text"),
         ("created_at = 'x'", "offered_at holds no time"),
-        ("digest = (SELECT text FROM messages WHERE key = 3)", "is damaged: not a ToolDefinition"),
+        (
+            "digest = (SELECT text FROM messages WHERE key = 3)",
+            "its definition cannot be read (not a ToolDefinition",
+        ),
         ("digest = x'00'", "digest holds no digest"),
     ],
 )
@@ -185,6 +188,9 @@ def test_a_list_of_tools_names_a_damaged_row_and_goes_on(
         assert said in ended.sentence
         assert "second" in ended.text
     assert len(json.loads(whole.run("tools", "ls", "--json").text)) == 2
+    for style in ("text", "json", "anthropic"):
+        ended = whole.run("transcript", "first", "--format", style)
+        assert (ended.code, "thanks for first" in ended.text) == (1, True)
 
 
 @pytest.mark.parametrize("value", ["x'00'", "'x'"])

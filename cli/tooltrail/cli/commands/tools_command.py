@@ -1,6 +1,6 @@
 """`tooltrail tools`: list the tools that were offered to models, and export them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -59,18 +59,7 @@ class WantedTools:
             where = "" if self.session is None else f" by session {self.session}"
             near = nearest(missing[0], {tool.name: tool.name for tool in found})
             raise NotFoundError(f"no tool {missing[0]!r} was offered{where}{near}")
-        return [_readable(one) for one in found if not self.names or one.name in self.names]
-
-
-def _readable(tool: "ToolView") -> "ToolView":
-    """The same tool; damaged and without its definition if the definition cannot be read."""
-    from tooltrail.records import DamageError
-
-    try:
-        _ = tool.definition
-    except DamageError as error:
-        return replace(tool, definition_json=None, damage=tool.damage or str(error))
-    return tool
+        return [tool for tool in found if not self.names or tool.name in self.names]
 
 
 TOOL_MEMBERS: Members = {
