@@ -190,6 +190,7 @@ def test_a_damaged_version_hides_no_other(store: Store, change: str, said: str) 
     ("change", "said"),
     [
         ("agent_legs SET started_at = 'never' WHERE message_key = 1", "started_at holds no time"),
+        ("agent_legs SET message_key = -1 WHERE message_key = 1", "started holds no digest"),
         ("sessions SET id = x'00' WHERE key = 1", "session_id holds no id"),
         ("messages SET document = 'x' WHERE key = 1", "started holds no digest"),
         ("messages SET document = x'00' WHERE key = 2", "ended holds no digest"),

@@ -155,10 +155,9 @@ def iter_legs(
     """
     asked = {"l.agent_id = ?": agent, "l.started_at >= ?": since}
     conditions = [Sql(one, (value,)) for one, value in asked.items() if value is not None]
-    after = 0
+    behind: list[Sql] = []
     while True:
-        behind = Sql("l.message_key > ?", (after,))
-        page = Sql(_LEGS) + where([behind, *conditions]) + f" ORDER BY l.message_key LIMIT {PAGE}"
+        page = Sql(_LEGS) + where([*behind, *conditions]) + f" ORDER BY l.message_key LIMIT {PAGE}"
         with reader.database.read() as connection:
             legs = [_LEG.read(row) for row in fetch(connection, page)]
             documents = (one[name] for one, _ in legs for name in ("started", "ended"))
@@ -172,7 +171,7 @@ def iter_legs(
         yield from views
         if len(legs) < PAGE:
             return
-        after = legs[-1][0]["key"]
+        behind = [Sql("l.message_key > ?", (legs[-1][0]["key"],))]
 
 
 def agent_versions(
