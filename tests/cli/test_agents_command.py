@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.agents.recorded import record_leg
+from tests.support.agents.recorded import record_leg, version
 from tests.support.agents.scenarios import EXAMPLES, GOOD
 from tests.support.agents.scripted_provider import (
     Delivery,
@@ -19,6 +19,7 @@ from tests.support.agents.scripted_provider import (
     scripted_provider,
 )
 from tests.support.agents.spelled_answers import Call, asks, says
+from tests.support.altering import alter
 from tests.support.cli import PROGRAM, Cli
 from tests.support.waiting import until
 
@@ -249,6 +250,38 @@ def test_a_run_that_is_killed_is_repaired_and_counted_as_lost(
     # Its time is not over, so that nobody can tell yet.
     assert (whole["count"], whole["open_count"], whole["success_count"]) == (1, 1, 0)
     assert made.run("verify").code == 0
+
+
+def test_a_damaged_run_hides_no_other(made: Cli) -> None:
+    agents = [load_agent(EXAMPLES / name).version_record for name in ("reviewer", "tester")]
+    with made.open() as store:
+        for agent in agents:
+            record_leg(store, agent=agent)
+        store.ingest()
+        alter(store, "UPDATE agent_legs SET agent = 'x', started_at = 'x' WHERE message_key = 1")
+    for command, said in (("ls", "digest holds no digest"), ("stats", "started_at holds no time")):
+        ended = made.run("agents", command)
+        assert ended.code == 1
+        assert [line.split()[0] for line in ended.lines[1:]][:1] != []
+        assert "tester" in ended.text
+        assert "reviewer" not in ended.text
+        assert ended.sentence.startswith("row 1 of agent_legs is damaged: ")
+        assert said in ended.sentence
+        assert "`tooltrail verify`" in ended.sentence
+        assert {one["agent_id"] for one in made.run("agents", command, "--json").records} == {
+            "tester"
+        }
+
+
+def test_a_version_that_is_no_configuration_is_listed_without_its_schema(made: Cli) -> None:
+    with made.open() as store:
+        record_leg(store, agent=version("other"))
+        record_leg(store, agent=load_agent(EXAMPLES / "tester").version_record)
+    ended = made.run("agents", "ls", "--json")
+    assert ended.code == 1
+    assert [one["schema_digest"] is None for one in ended.records] == [True, False]
+    assert "a recorded version of an agent cannot be read" in ended.message
+    assert [line.split()[1] for line in made.run("agents", "ls").lines[1:]] == ["other", "tester"]
 
 
 def test_statistics_are_one_command(made: Cli, provider: ScriptedProvider) -> None:

@@ -331,6 +331,18 @@ def test_a_damaged_artifact_is_damage_and_named(recorded: Cli, kind: str) -> Non
     assert BIG.startswith(shown.stdout)
 
 
+def test_no_byte_of_an_object_with_another_digest_is_printed(recorded: Cli) -> None:
+    path, stored = big_artifact(recorded)
+    stored.write_bytes(encode(b"something else\n" * 200_000))  # several blocks of output
+    printing = ("cat", "artifact cat", "show --stream stdout", "show --surface complete")
+    for command in printing:
+        names = (path, "@last") if command.endswith("cat") else ("@last",)
+        for name in names:
+            ended = recorded.run(*command.split(), name)
+            assert (ended.code, ended.stdout) == (1, b""), (command, name)
+            assert path in ended.sentence
+
+
 def test_an_altered_beginning_is_found_by_what_prints_only_the_beginning(recorded: Cli) -> None:
     path, stored = big_artifact(recorded)
     data = stored.read_bytes()

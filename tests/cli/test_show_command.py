@@ -5,10 +5,12 @@ import re
 
 import pytest
 from tests.support.altering import alter
+from tests.support.call_facts import started
 from tests.support.cli import Cli
-from tests.support.recording import captured, command_output, fail_tool, run_command
+from tests.support.recording import captured, command_output, fail_tool, run_command, say
 from tests.support.rewording import reworded, without
 
+from tooltrail.journal.clock import new_id
 from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
@@ -21,6 +23,7 @@ from tooltrail.store import Session, open_store
 
 OUT = b"first line\n\xff\xfe no text \0\n" + b"".join(b"line %d\n" % n for n in range(9_000))
 ERR = b"warning\n"
+ENVIRONMENTS = ("sessions", "invocations")
 ARGUMENTS = '{"command":  "make all"}'
 
 
@@ -307,6 +310,26 @@ def test_rerender_of_an_open_invocation_is_incomplete(cli: Cli) -> None:
         assert [(r["state"], r["stored"], r["today"]) for r in ended.records] == [
             ("open", None, None)
         ]
+
+
+def test_arguments_that_are_no_utf_8_are_in_the_json(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        session.append([started(session.id, new_id(), arguments=b"\xff{}")])
+    (record_of_call,) = cli.ok("show", "--json").records
+    assert record_of_call["arguments_raw"].encode("utf-8", "surrogateescape") == b"\xff{}"
+    assert cli.ok("show", "--surface", "input").stdout == b"\xff{}"
+
+
+def test_an_environment_that_is_no_object_stops_no_command(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        record(session)
+        say(session, "user", "no JSON")
+        store.ingest()
+        words = "(SELECT text FROM messages)"
+        alter(store, *(f"UPDATE {one} SET environment = {words}" for one in ENVIRONMENTS))
+    assert cli.ok("show").lines
+    assert cli.ok("show", "--json").records[0]["environment"] == {}
+    assert json.loads(cli.ok("transcript", "--json").text)["session"]["environment"] == {}
 
 
 def test_a_lost_environment_is_damage_and_all_else_is_printed(cli: Cli) -> None:

@@ -36,9 +36,16 @@ from tooltrail.cli._output import (
 )
 from tooltrail.cli._tables import Columns, print_table
 from tooltrail.cli._times import shown
-from tooltrail.records import InvalidRecordError, NotFoundError
+from tooltrail.records import DamageError, InvalidRecordError, NotFoundError
 from tooltrail.records.complaints import proposal
-from tooltrail.store import AgentVersionView, Store, iter_accepted_values
+from tooltrail.store import (
+    AgentVersionView,
+    Reader,
+    Store,
+    agent_versions,
+    iter_accepted_values,
+)
+from tooltrail.store.read.agent_runs import OnError
 
 
 def load_config(path: Path) -> AgentConfig:
@@ -127,21 +134,21 @@ def _digest_of_schema(config: AgentConfig) -> str | None:
     return None if config.output is None else config.output.schema_checker.digest
 
 
-def _digest_of_stored(view: AgentVersionView) -> str | None:
-    return _digest_of_schema(agent_of_document(view.document))
-
-
 def _verdict(one: CheckedAgent) -> str:
     if one.problems:
         return counted(len(one.problems), "problem")
     return counted(len(one.warnings), "warning") if one.warnings else "ok"
 
 
-def _of_config(read: Callable[[AgentConfig], object]) -> Callable[[CheckedAgent], object]:
+def _of_config(
+    read: Callable[[AgentConfig], object],
+) -> Callable[["CheckedAgent | RecordedVersion"], object]:
     return lambda one: None if one.config is None else read(one.config)
 
 
-def _cell(read: Callable[[AgentConfig], str]) -> Callable[[CheckedAgent], str]:
+def _cell(
+    read: Callable[[AgentConfig], str],
+) -> Callable[["CheckedAgent | RecordedVersion"], str]:
     return lambda one: "" if one.config is None else read(one.config)
 
 
@@ -188,20 +195,44 @@ CHANGE_COLUMNS: Columns = {
 }
 
 
+class RecordedVersion(NamedTuple):
+    """A recorded version of an agent, and its configuration; None if that cannot be read."""
+
+    view: AgentVersionView
+    config: AgentConfig | None
+
+
+def recorded_versions(
+    reader: Reader, agent: str | None, on_error: OnError
+) -> list[RecordedVersion]:
+    """The recorded versions of one agent, or of all; see `agent_versions`."""
+    found: list[RecordedVersion] = []
+    for view in agent_versions(reader, agent, on_error=on_error):
+        config: AgentConfig | None = None
+        try:
+            config = agent_of_document(view.document)
+        except DamageError as error:
+            on_error(error)
+        found.append(RecordedVersion(view, config))
+    return found
+
+
 VERSION_MEMBERS: Members = {
-    "agent_digest": attrgetter("digest"),
-    **attributes("agent_id", "version"),
-    "schema_digest": _digest_of_stored,
-    **attributes("created_at", "document"),
+    "agent_digest": attrgetter("view.digest"),
+    "agent_id": attrgetter("view.agent_id"),
+    "version": attrgetter("view.version"),
+    "schema_digest": _of_config(_digest_of_schema),
+    "created_at": attrgetter("view.created_at"),
+    "document": attrgetter("view.document"),
 }
 """JSON fields of an agent version."""
 
 VERSION_COLUMNS: Columns = {
-    "VERSION": lambda one: short_digest(one.digest),
-    "AGENT": attrgetter("agent_id"),
-    "CALLED": lambda one: one.version or "",
-    "SCHEMA": lambda one: short_digest(_digest_of_stored(one)),
-    "FIRST RUN": lambda one: shown(one.created_at),
+    "VERSION": lambda one: short_digest(one.view.digest),
+    "AGENT": attrgetter("view.agent_id"),
+    "CALLED": lambda one: one.view.version or "",
+    "SCHEMA": _cell(lambda config: short_digest(_digest_of_schema(config))),
+    "FIRST RUN": lambda one: shown(one.view.created_at),
 }
 
 

@@ -14,6 +14,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from tooltrail.cli._exit_codes import ExitCode
+
 RAW, UTC_TIMES = "tooltrail.raw", "tooltrail.utc"
 """Keys of the context of click with the values of `--raw` and `--utc`; see `is_given`."""
 
@@ -28,6 +30,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _DIGEST_CHARS = 19
 _FILLERS = "\u115f\u3164\uffa0"
 """Letters of Hangul that are invisible, and whose width differs between terminals."""
+
+_MOST_NAMED = 20
+"""Damaged things that a command names one by one."""
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -119,6 +124,22 @@ def named_store() -> list[str]:
         given["--db"] = "URL"
     named = ([name, value] for name, value in given.items() if value and "://" not in value)
     return [*chain.from_iterable(named)]
+
+
+def say_damage(found: Iterable[object]) -> ExitCode:
+    """Name damaged things, the first ones of many, and return the exit code.
+
+    `found` has one sentence or error for each of them, and None for each thing without damage.
+    """
+    named = [str(one) for one in found if one is not None]
+    if not named:
+        return ExitCode.OK
+    if more := len(named[_MOST_NAMED:]):
+        named[_MOST_NAMED:] = [counted(more, "more damaged row")]
+    for one in named[:-1]:
+        say(f"tooltrail: {one}")
+    say(f"tooltrail: {named[-1]}; `tooltrail verify` names all damage")
+    return ExitCode.DAMAGED
 
 
 def write(text: str) -> None:
@@ -216,9 +237,14 @@ class Listing(NamedTuple):
     style: str | None
     fields: str | None
 
+    @property
+    def is_table(self) -> bool:
+        """Whether a table is requested."""
+        return not self.style and not self.fields
+
     def print_records(self, values: Iterable[Any], members: Members) -> bool:
         """Print values as records and return True; return False if a table is requested."""
-        if not self.style and not self.fields:
+        if self.is_table:
             return False
         version = {"schema_version": SCHEMA_VERSION} if self.fields is None else {}
         names = list(members) if self.fields is None else _chosen(members, self.fields)

@@ -71,10 +71,13 @@ class Scan:
 
     def _in_session(self, session: SessionView) -> Iterator[Secret]:
         yield from self._in_record(session.id, "session", session.id, {"about": _spelled(session)})
+        if session.damage is not None:
+            self.unread.append(session.damage)
         try:
             _, messages, calls = self._reader.conversation(session.id, payloads=True)
         except NotFoundError as error:  # the id of the session is damaged
-            self.unread.append(session.damage or str(error))
+            if session.damage is None:
+                self.unread.append(str(error))
             return
         self.unread += filter(None, (one.damage or one.summary.damage for one in calls))
         self.unread += filter(None, (one.damage for one in messages))

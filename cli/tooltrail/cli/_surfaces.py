@@ -9,6 +9,7 @@ from tooltrail.cli._output import counted, duration_of, on_terminal, short_diges
 from tooltrail.cli._tables import BOLD, colour_of_outcome, coloured
 from tooltrail.cli._times import shown
 from tooltrail.records.ids import short_id
+from tooltrail.records.plain_text import text_from
 from tooltrail.store import InvocationDetail
 from tooltrail.store.read.environments import members_of
 
@@ -24,7 +25,7 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
     return {
         **asdict(detail.summary),
         "outcome": detail.summary.outcome,
-        "arguments_raw": detail.arguments.decode("utf-8", "surrogatepass"),
+        "arguments_raw": text_from(detail.arguments),
         "policy_digest": detail.policy_digest,
         "complete_output": _parsed(detail.complete_json),
         "streams": [asdict(stream) for stream in detail.streams],
@@ -36,7 +37,7 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
         "not_recorded": list(detail.not_recorded),
         "redacted": [vars(one) for one in detail.redacted],
         "extras": _parsed(detail.extras),
-        "environment": _parsed(detail.environment),
+        "environment": detail.environment and dict(members_of(detail.environment)),
     }
 
 

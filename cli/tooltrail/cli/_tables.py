@@ -44,13 +44,17 @@ def print_list(
     spare: Sequence[str] = (),
     least: int = _LEAST,
 ) -> None:
-    """Print values in the requested style, or as a table that counts damaged rows on stderr."""
+    """Print values in the requested style, or as a table."""
     if output.print_records(values, members):
         return
-    values = list(values)
     rows = ([cell(one) for cell in columns.values()] for one in values)
     print_table([*columns], rows, right=right, colours=colours, spare=spare, least=least)
-    if damaged := sum(getattr(one, "damage", None) is not None for one in values):
+
+
+def count_damaged(values: Iterable[Any], output: Listing) -> None:
+    """Count damaged rows of a table on stderr; a record names its damage itself."""
+    damaged = sum(one.damage is not None for one in values)
+    if damaged and output.is_table:
         say(f"{counted(damaged, 'row')} with damaged values; `tooltrail verify` names them")
 
 

@@ -72,7 +72,8 @@ class Text(NamedTuple):
 
     Attributes:
         role: the role of the stream; empty for an artifact.
-        blocks: reads its bytes from the beginning. Close the generator: it holds an open file.
+        blocks: reads its bytes from the beginning, if the call has ended after the digest of all
+            was compared. Close the generator: it holds an open file.
         artifact: opens a reader of the parts of an artifact; needs the index of the artifact.
             None for a stream that is no artifact.
     """
@@ -118,8 +119,8 @@ def texts_of(
     found = find(store, name)
     if isinstance(found, str):
         size = next((one.size for one in store.reader.artifacts(beginning=found)), None)
-        checked = partial(_checked, partial(store.archive.open, found, size=size))
-        return [Text("", checked, partial(store.archive.reader, found, size=size))], None
+        opened = partial(_checked_blocks, partial(store.archive.open, found, size=size))
+        return [Text("", opened, partial(store.archive.reader, found, size=size))], None
     detail = store.reader.invocation(found)
     return streams_of(store, detail, role), detail
 
@@ -181,8 +182,8 @@ def target_of(role: str, only: str | None) -> BinaryIO:
     return sys.stderr.buffer if role == "stderr" and only is None else sys.stdout.buffer
 
 
-def _checked(open_source: Callable[[], BinaryIO]) -> Generator[bytes]:
-    """The bytes of an artifact, after its digest was compared. Needs no index."""
+def _checked_blocks(open_source: Callable[[], BinaryIO]) -> Generator[bytes]:
+    """The bytes of a source, after its size and digest were compared. Needs no index."""
     deque(_blocks_of(open_source), maxlen=0)
     yield from _blocks_of(open_source)
 
@@ -194,7 +195,7 @@ def _spooled(folder: Path, role: str) -> Generator[bytes]:
 
 def stored(store: Store, stream: StreamView) -> Text:
     """A stream of an invocation that ended."""
-    opened = partial(_blocks_of, partial(store.reader.open_stream, stream))
+    opened = partial(_checked_blocks, partial(store.reader.open_stream, stream))
     if stream.artifact_path is None or stream.erasure is not None:
         return Text(stream.role, opened)
     artifact = partial(store.archive.reader, stream.artifact_path, size=stream.size)

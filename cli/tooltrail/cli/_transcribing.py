@@ -15,7 +15,7 @@ from tooltrail.cli._export_options import (
     print_export,
     refuse_same_file,
 )
-from tooltrail.cli._output import on_terminal, say, write, write_file
+from tooltrail.cli._output import on_terminal, say, say_damage, write, write_file
 from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:
@@ -67,7 +67,16 @@ class Transcribing:
                 raise click.UsageError(f"{flag} needs the format of a provider: {formats}")
 
     def answer(self, transcript: "Transcript", compaction_chars: int | None) -> ExitCode:
-        """Print the document, and return the exit code; a policy may say the budget of a result."""
+        """Print the document, name what is damaged, and return the exit code.
+
+        A policy may say the budget of a result.
+        """
+        from tooltrail.transcripts.transcript import damage_in  # noqa: PLC0415  not for --help
+
+        code = self._print_document(transcript, compaction_chars)
+        return say_damage(damage_in(transcript)) or code
+
+    def _print_document(self, transcript: "Transcript", compaction_chars: int | None) -> ExitCode:
         from tooltrail.transcripts.formats import FORMATS  # noqa: PLC0415  not for --help
 
         if self.is_exact:

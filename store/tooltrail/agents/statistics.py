@@ -15,7 +15,7 @@ from uuid import UUID
 from tooltrail.records import Digest
 from tooltrail.records.agent_runs import SUCCESSES
 from tooltrail.records.families.structured_output import MAX_VIOLATIONS
-from tooltrail.store.read.agent_runs import LegView, iter_legs
+from tooltrail.store.read.agent_runs import LegView, OnError, iter_legs
 from tooltrail.store.read.reader import Reader
 
 _INDEX = re.compile(r"\[\d+\]")
@@ -113,6 +113,7 @@ def agent_statistics(
     agent: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    on_error: OnError | None = None,
 ) -> list[AgentStatistics]:
     """Statistics of the runs that began in a time span, by agent, schema and tier.
 
@@ -122,6 +123,7 @@ def agent_statistics(
         agent: id of an agent; None for all.
         since: first start time, aware; None for no limit.
         until: end of the time span, aware and exclusive; None for no limit.
+        on_error: see `iter_legs`; a leg that cannot be read does not count.
 
     Returns:
         For each agent and schema, first the counts of runs, then the counts of legs by tier.
@@ -135,7 +137,8 @@ def agent_statistics(
         key = (first.started.agent_id, first.started.schema_digest, tier)
         return found.setdefault(key, AgentStatistics(*key))
 
-    for run in _runs(iter_legs(reader, agent=agent, since=since), until):
+    legs = iter_legs(reader, agent=agent, since=since, on_error=on_error)
+    for run in _runs(legs, until):
         _count(statistics(run[0], None), run, now)
         for leg in run:
             _count(statistics(run[0], leg.started.tier), [leg], now)

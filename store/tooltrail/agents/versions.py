@@ -3,7 +3,7 @@
 from pydantic import JsonValue, ValidationError
 
 from tooltrail.agents.configuration import AgentConfig
-from tooltrail.records import DamageError, canonical_json
+from tooltrail.records import DamageError, InvalidRecordError, canonical_json
 from tooltrail.store.read.agent_runs import agent_version
 from tooltrail.store.read.reader import Reader
 
@@ -29,9 +29,9 @@ def agent_of_document(document: str) -> AgentConfig:
     Raises:
         DamageError: the document is not a configuration of this version of Tooltrail.
     """
-    value: JsonValue = canonical_json.decode(document)
     try:
+        value: JsonValue = canonical_json.decode(document)
         return AgentConfig.model_validate(value, by_alias=True, by_name=False)
-    except ValidationError as error:
+    except (InvalidRecordError, ValidationError) as error:
         said = f"a recorded version of an agent cannot be read: {error}"
         raise DamageError(said, path="agents") from error

@@ -2,7 +2,7 @@
 
 Times are aware UTC, and sizes are bytes. `damage` says which values of a row cannot be read; it is
 None if all can be read. An unreadable value is replaced by None if the field may be None, else by
-an empty text, 0, the year 1970 or an id of zeros.
+an empty text, 0, the year 1970 or an id of zeros. A state that is none becomes `error`.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ class ArtifactView:
     """One artifact that the store knows.
 
     `digest`, `size` and `line_count` describe the uncompressed bytes. `path` is relative to the
-    artifact root.
+    artifact root; it is empty if the digest cannot be read.
     """
 
     path: str

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from tooltrail.store.read.environments import members_of as environment_members
 from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._pairs import Pairs
 from tooltrail.transcripts._parts import members_of
@@ -76,7 +77,7 @@ def _head(transcript: Transcript) -> dict[str, Any]:
         "agent": session.agent,
         "opened_at": session.opened_at.isoformat(),
         "closed_at": None if session.closed_at is None else session.closed_at.isoformat(),
-        "environment": json.loads(session.environment),
+        "environment": dict(environment_members(session.environment)),
     }
 
 

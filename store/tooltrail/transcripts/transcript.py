@@ -1,6 +1,6 @@
 """A session as an ordered list of messages and tool calls."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeAlias
@@ -52,6 +52,28 @@ def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> 
         # Hooks record calls before the messages that ask for them are imported.
         entries.sort(key=_at)
     return Transcript(view, tuple(entries))
+
+
+def damage_in(transcript: Transcript) -> list[str]:
+    """What of a transcript is damaged or missing: one sentence for each row or gap."""
+    found = [transcript.session.damage]
+    found += [
+        one.damage if isinstance(one, MessageView) else one.summary.damage
+        for one in transcript.entries
+    ]
+    if transcript.until is None:
+        found += _gaps(transcript)
+    return [one for one in found if one is not None]
+
+
+def _gaps(transcript: Transcript) -> Iterator[str]:
+    """The positions of a complete session that have no entry. The last ones cannot be known."""
+    last = 0
+    for seq in sorted(map(_seq, transcript.entries)):
+        if seq > last + 1:
+            missing = f"#{last + 1}" if seq == last + 2 else f"#{last + 1} to #{seq - 1}"
+            yield f"session {transcript.session.id} is damaged: {missing} cannot be found"
+        last = max(last, seq)
 
 
 def until(transcript: Transcript, name: str) -> Transcript:

@@ -26,6 +26,7 @@ from tooltrail.records import (
     SessionClosedError,
     StructuredOutput,
     ToolCall,
+    TooltrailError,
 )
 from tooltrail.store import (
     EndedCall,
@@ -158,6 +159,72 @@ def test_a_damaged_body_is_not_handed_out(store: Store, name: str) -> None:
     )
     with pytest.raises(DamageError):
         _ = agent_versions(store.reader) if name == "agent" else [*legs_of(store)]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("agent_legs SET agent = 'x'", "digest holds no digest"),
+        ("agent_legs SET agent = x'00'", "digest holds no digest"),
+        ("agent_legs SET agent_id = CAST(x'ff' AS TEXT)", "agent_id holds no text"),
+        ("agent_legs SET started_at = 'never'", "created_at holds no time"),
+        (f"agent_legs SET agent = x'{'00' * 32}'", "is missing"),
+    ],
+)
+def test_a_damaged_version_hides_no_other(store: Store, change: str, said: str) -> None:
+    for name in ("researcher", "tester"):
+        record_leg(store, agent=version(name))
+    store.ingest()
+    alter(store, f"UPDATE {change} WHERE agent_id = 'researcher'")
+    with pytest.raises(DamageError, match=said):
+        agent_versions(store.reader)
+    errors: list[TooltrailError] = []
+    [whole] = agent_versions(store.reader, on_error=errors.append)
+    assert whole.agent_id == "tester"
+    [error] = errors
+    assert said in str(error)
+    assert "of agent_legs is damaged" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("agent_legs SET started_at = 'never' WHERE message_key = 1", "started_at holds no time"),
+        ("agent_legs SET message_key = -1 WHERE message_key = 1", "started holds no digest"),
+        ("sessions SET id = x'00' WHERE key = 1", "session_id holds no id"),
+        ("messages SET document = 'x' WHERE key = 1", "started holds no digest"),
+        ("messages SET document = x'00' WHERE key = 2", "ended holds no digest"),
+        (
+            "messages SET document = (SELECT document FROM messages WHERE key = 1) WHERE key = 2",
+            "its document is no LegEnded",
+        ),
+        ("invocations SET id = x'00' WHERE key = 1", "id holds no id"),
+        ("invocations SET state = 'x' WHERE key = 1", "state holds no state"),
+        ("structured_outputs SET valid = 'x' WHERE invocation_key = 1", "valid holds no flag"),
+        ("structured_outputs SET document = '{' WHERE invocation_key = 1", "verdict of call"),
+        ("structured_outputs SET document = CAST(x'ff' AS TEXT) WHERE invocation_key = 1", "text"),
+    ],
+)
+def test_a_damaged_leg_hides_no_other(store: Store, change: str, said: str) -> None:
+    damaged, whole = (record_leg(store, values=[({"a": 1}, ())]) for _ in range(2))
+    store.ingest()
+    assert [leg.session_id for leg in legs_of(store)] == [damaged, whole]
+    alter(store, f"UPDATE {change}")
+    with pytest.raises(DamageError, match=said):
+        legs_of(store)
+    errors: list[TooltrailError] = []
+    found = iter_legs(store.reader, on_error=errors.append)
+    assert [leg.session_id for leg in found] == [whole]
+    [error] = errors
+    assert said in str(error)
+
+
+def test_a_leg_of_a_lost_session_is_named(store: Store) -> None:
+    record_leg(store)
+    store.ingest()
+    alter(store, "DELETE FROM sessions")
+    with pytest.raises(DamageError, match="session_id holds no id"):
+        legs_of(store)
 
 
 def legs_of(store: Store) -> list[LegView]:

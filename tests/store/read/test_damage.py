@@ -46,6 +46,7 @@ def assert_second_is_damaged(store: StoreParts, made: list[Call], said: str) -> 
         ("tool_name = CAST(x'ff' AS TEXT)", "tool_name holds no text"),
         ("error_kind = x'00'", "error_kind holds no text"),
         ("truncated = 7", "truncated holds no flag"),
+        ("state = 'gone'", "state holds no state"),
         ("id = x'00'", "id holds no id"),
         ("session_key = session_key, output_size = 1.5", "output_size holds no integer"),
     ],

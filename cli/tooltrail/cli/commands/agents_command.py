@@ -10,7 +10,7 @@ from tooltrail.cli._agent_options import Endpoint, endpoint_options
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, counted, printable, say
+from tooltrail.cli._output import Listing, counted, printable, say, say_damage
 from tooltrail.cli._tables import print_list
 from tooltrail.cli._times import MOMENT
 
@@ -138,7 +138,7 @@ def stats(
     since: datetime | None,
     until: datetime | None,
     output: Listing,
-) -> None:
+) -> ExitCode:
     """Count the outcomes of agent runs.
 
     Prints successes, first tries, missing results, errors and escalations. A run whose program was
@@ -148,12 +148,22 @@ def stats(
 
     from tooltrail.agents import agent_statistics
     from tooltrail.cli._agent_lists import STATISTICS_MEMBERS, print_statistics
+    from tooltrail.records import TooltrailError
 
+    unread: list[TooltrailError] = []
     with location.open() as store:
         now = datetime.now(UTC)
-        found = agent_statistics(store.reader, now=now, agent=agent, since=since, until=until)
+        found = agent_statistics(
+            store.reader,
+            now=now,
+            agent=agent,
+            since=since,
+            until=until,
+            on_error=unread.append,
+        )
     if not output.print_records(found, STATISTICS_MEMBERS):
         print_statistics(found)
+    return say_damage(unread)
 
 
 @command.command("ls")
@@ -161,14 +171,16 @@ def stats(
 @click.option("--agent", metavar="ID", help="Only this agent.")
 @output_options
 @time_option
-def ls(*, location: Location, agent: str | None, output: Listing) -> None:
+def ls(*, location: Location, agent: str | None, output: Listing) -> ExitCode:
     """List the recorded versions of agents. The versions of one agent are listed oldest first."""
-    from tooltrail.cli._agent_lists import VERSION_COLUMNS, VERSION_MEMBERS
-    from tooltrail.store import agent_versions
+    from tooltrail.cli._agent_lists import VERSION_COLUMNS, VERSION_MEMBERS, recorded_versions
+    from tooltrail.records import TooltrailError
 
+    unread: list[TooltrailError] = []
     with location.open() as store:
-        found = agent_versions(store.reader, agent)
+        found = recorded_versions(store.reader, agent, unread.append)
     print_list(found, output, VERSION_MEMBERS, VERSION_COLUMNS)
+    return say_damage(unread)
 
 
 @command.command("diff")

@@ -31,7 +31,7 @@ from tooltrail.cli._output import (
     write,
 )
 from tooltrail.cli._ranges import LINE_COUNT, Range, range_type
-from tooltrail.cli._tables import Columns, print_list
+from tooltrail.cli._tables import Columns, count_damaged, print_list
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
 
@@ -102,8 +102,11 @@ def ls(
     members = attributes(*ArtifactView.__slots__)
     right, spare = ("SIZE", "STORED", "LINES"), ("CREATED", "LINES", "STORED")
     print_list(listed, output, members, _COLUMNS, right=right, spare=spare, least=_LEAST)
+    count_damaged(listed, output)
     if len(listed) < len(views):
-        say(f"{count:,} listed; -n 0 for all, --cursor {listed[-1].path} for the next")
+        paths = [view.path for view in listed if view.path]
+        following = f", --cursor {paths[-1]} for the next" if paths else ""
+        say(f"{count:,} listed; -n 0 for all{following}")
 
 
 @command.command(epilog=f"{NAME_HELP} {STDERR_HELP}")

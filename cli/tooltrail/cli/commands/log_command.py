@@ -12,7 +12,7 @@ from tooltrail.cli._filters import filter_options, say_missing
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
 from tooltrail.cli._output import Listing, attributes, duration_of, printable, say, size_of, write
-from tooltrail.cli._tables import Columns, colour_of_outcome, coloured, print_list
+from tooltrail.cli._tables import Columns, colour_of_outcome, coloured, count_damaged, print_list
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
@@ -131,6 +131,7 @@ def _print(
     colours = {"OUTCOME": colour_of_outcome}
     right, spare = ("TIME", "OUTPUT", "CUT"), ("OUTPUT", "TIME", "STARTED", "TOOL")
     print_list(views, output, members, columns, right=right, colours=colours, spare=spare)
+    count_damaged(views, output)
 
 
 def _follow(location: Location, where: InvocationFilter, count: int, output: Listing) -> None:

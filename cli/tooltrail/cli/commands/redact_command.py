@@ -30,8 +30,11 @@ def command(*, location: Location, scan: bool, as_json: bool) -> int:
     from tooltrail.cli._scanning import Scan
 
     with location.open() as store:
-        total = sum(store.reader.counts().invocations.values())
-        with progress_bar("searching", total) as update:
+        totals = {
+            "call": sum(store.reader.counts().invocations.values()),
+            "message": store.reader.count_messages(),
+        }
+        with progress_bar("searching", sum(totals.values())) as update:
             search = Scan(store.reader, used_rules(), lambda done: update(done, 0))
             found = list(search.secrets())
     if as_json:
@@ -47,10 +50,9 @@ def command(*, location: Location, scan: bool, as_json: bool) -> int:
         f" {counts['replaced']:,} in calls were replaced before they were stored"
     )
     unread = [*search.unread]
-    if counts["call"] < total:
-        unread.append(
-            f"{counted(total - counts['call'], 'call')} of sessions whose rows are lost or damaged"
-        )
+    for kind, total in totals.items():
+        if lost := max(0, total - counts[kind]):
+            unread.append(f"{counted(lost, kind)} of sessions whose rows are lost or damaged")
     for reason in unread:
         say(f"not searched: {printable(reason)}")
     return ExitCode.of_damage(is_damaged=bool(found), is_incomplete=bool(unread))

@@ -16,7 +16,7 @@ from tooltrail.cli._options import (
     time_option,
 )
 from tooltrail.cli._output import Listing, attributes, say, write
-from tooltrail.cli._tables import Columns, print_list
+from tooltrail.cli._tables import Columns, count_damaged, print_list
 from tooltrail.cli._times import shown_in_list
 from tooltrail.records.errors import SessionClosedError
 from tooltrail.records.ids import short_id
@@ -110,5 +110,6 @@ def ls(
     members = attributes(*SessionView.__slots__)
     spare = ("CLOSED", "OPEN", "AGENT")
     print_list(listed, output, members, _COLUMNS, right=("CALLS", "OPEN"), spare=spare)
+    count_damaged(listed, output)
     if len(listed) < len(views):
         say(f"{count:,} listed; -n 0 for all, --cursor {listed[-1].id} for the next")

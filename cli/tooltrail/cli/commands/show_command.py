@@ -11,7 +11,15 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, raw_option, store_options, time_option
-from tooltrail.cli._output import on_terminal, print_array, printable, say, write, write_block
+from tooltrail.cli._output import (
+    on_terminal,
+    print_array,
+    printable,
+    say,
+    say_damage,
+    write,
+    write_block,
+)
 from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:
@@ -71,10 +79,7 @@ def command(
     else:
         page_output()
         write(describe(detail))
-    if detail.summary.damage is not None:
-        say(f"tooltrail: {detail.summary.damage}; `tooltrail verify` names all damage")
-        return ExitCode.DAMAGED
-    return ExitCode.OK
+    return say_damage([detail.summary.damage])
 
 
 def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool) -> int:

@@ -23,7 +23,14 @@ from tooltrail.cli._options import (
     store_options,
     time_option,
 )
-from tooltrail.cli._output import Listing, Members, attributes, short_digest, write_recorded
+from tooltrail.cli._output import (
+    Listing,
+    Members,
+    attributes,
+    say_damage,
+    short_digest,
+    write_recorded,
+)
 from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 
@@ -97,7 +104,7 @@ def command() -> None:
 @wanted_tools_options
 @output_options
 @time_option
-def ls(*, location: Location, wanted: WantedTools, output: Listing) -> None:
+def ls(*, location: Location, wanted: WantedTools, output: Listing) -> ExitCode:
     """List the versions of all tools, or the tools that a session offered last.
 
     A version is named by the digest of its definition. Each version is listed once per store.
@@ -105,6 +112,7 @@ def ls(*, location: Location, wanted: WantedTools, output: Listing) -> None:
     with location.open() as store:
         tools = wanted.read(store.reader)
     print_list(tools, output, TOOL_MEMBERS, _COLUMNS)
+    return say_damage(tool.damage for tool in tools)
 
 
 @command.command("export")
@@ -134,6 +142,7 @@ def export(
     with location.open() as store:
         tools = wanted.read(store.reader, latest=True)
     written = wire_format(style).write_tools([tool.definition for tool in tools])
-    return print_export(
+    code = print_export(
         written, lambda pieces: write_recorded("".join(pieces)), report, strict=strict
     )
+    return say_damage(tool.damage for tool in tools) or code

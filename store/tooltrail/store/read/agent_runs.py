@@ -1,14 +1,16 @@
 """Reads agent runs: legs with all submissions, versions of agents, accepted results.
 
 Every function raises `UnavailableError` if the store cannot be reached, and `DamageError` if
-something that it reads is damaged.
+something that it reads is damaged. A list with `on_error` goes on: it leaves a row that cannot be
+read out, and passes the error to `on_error`.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from pydantic import JsonValue, TypeAdapter
@@ -23,15 +25,17 @@ from tooltrail.records import (
     LegStarted,
     NotFoundError,
     SchemaViolation,
+    TooltrailError,
     canonical_json,
     read_leg_fact,
 )
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.values import digest_from, moment_of, uuid_from
 from tooltrail.store.read.bodies import Body, load_bodies
+from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
 from tooltrail.store.read.reader import Reader
-from tooltrail.store.read.rows import Row, Sql, fetch, where
+from tooltrail.store.read.rows import Sql, fetch, fetch_each, where
 
+OnError: TypeAlias = Callable[[TooltrailError], object]
 Fact = TypeVar("Fact", LegStarted, LegEnded)
 
 PAGE: Final = 200
@@ -40,19 +44,46 @@ PAGE: Final = 200
 SUBMISSION: Final = "submit_result"
 """The name of the tool whose calls are submissions."""
 
+_LEG: Final = Columns(
+    Computed("l.message_key", "key", "integer"),
+    Computed("l.session_key", "session_key", "integer"),
+    Computed("s.id", "session_id", "id"),
+    Computed("l.started_at", "started_at", "time"),
+    Computed("m.document", "started", "digest"),
+    optional=(Computed("e.document", "ended", "digest"),),
+)
+
 # If a leg has several outcomes, the first one counts.
-_LEGS: Final = """
-SELECT l.message_key, l.session_key, s.id, l.started_at, m.document, e.document
-FROM agent_legs AS l
-JOIN sessions AS s ON s.key = l.session_key
-JOIN messages AS m ON m.key = l.message_key
+_LEGS: Final = f"""
+SELECT {_LEG.sql} FROM agent_legs AS l
+LEFT JOIN sessions AS s ON s.key = l.session_key
+LEFT JOIN messages AS m ON m.key = l.message_key
 LEFT JOIN messages AS e ON e.key = (
     SELECT min(o.message_key) FROM agent_outcomes AS o WHERE o.session_key = l.session_key)"""
 
+_ATTEMPT: Final = Columns(
+    Computed("i.session_key", "session_key", "integer"),
+    Computed("i.key", "key", "integer"),
+    Computed("i.id", "id", "id"),
+    Computed("i.state", "state", "state"),
+    optional=(
+        Computed("v.attempt", "attempt", "integer"),
+        Computed("v.valid", "valid", "flag"),
+        Computed("v.document", "document", "text"),
+    ),
+)
 _ATTEMPTS: Final = f"""
-SELECT i.session_key, i.id, i.state, v.attempt, v.valid, v.document FROM invocations AS i
+SELECT {_ATTEMPT.sql} FROM invocations AS i
 LEFT JOIN structured_outputs AS v ON v.invocation_key = i.key
-WHERE i.tool_name = '{SUBMISSION}' AND i.session_key IN (?) ORDER BY i.session_key, i.seq"""
+WHERE i.tool_name = '{SUBMISSION}' AND """
+
+_VERSION: Final = Columns(
+    Computed("min(message_key)", "key", "integer"),
+    Computed("agent", "digest", "digest"),
+    Computed("agent_id", "agent_id", "text"),
+    Computed("min(started_at)", "created_at", "time"),
+    optional=(Computed("min(agent_version)", "version", "text"),),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +143,11 @@ class AgentVersionView:
 
 
 def iter_legs(
-    reader: Reader, *, agent: str | None = None, since: datetime | None = None
+    reader: Reader,
+    *,
+    agent: str | None = None,
+    since: datetime | None = None,
+    on_error: OnError | None = None,
 ) -> Iterator[LegView]:
     """The legs of an agent, or of all, that began at a time or later. Uses constant memory.
 
@@ -120,40 +155,50 @@ def iter_legs(
     """
     asked = {"l.agent_id = ?": agent, "l.started_at >= ?": since}
     conditions = [Sql(one, (value,)) for one, value in asked.items() if value is not None]
-    after = 0
+    behind: list[Sql] = []
     while True:
-        behind = Sql("l.message_key > ?", (after,))
-        page = Sql(_LEGS) + where([behind, *conditions]) + f" ORDER BY l.message_key LIMIT {PAGE}"
+        page = Sql(_LEGS) + where([*behind, *conditions]) + f" ORDER BY l.message_key LIMIT {PAGE}"
         with reader.database.read() as connection:
-            legs = fetch(connection, page)
-            views = _leg_views(connection, legs)
+            legs = [_LEG.read(row) for row in fetch(connection, page)]
+            documents = (one[name] for one, _ in legs for name in ("started", "ended"))
+            bodies = load_bodies(connection, (one for one in documents if one is not None))
+            attempts = _attempts(connection, [values["session_key"] for values, _ in legs])
+        views: list[LegView] = []
+        for values, problems in legs:
+            with _passed_on(on_error):
+                _refuse_damage("agent_legs", values["key"], problems)
+                views.append(_leg_view(values, bodies, attempts[values["session_key"]]))
         yield from views
         if len(legs) < PAGE:
             return
-        after = legs[-1][0]
+        behind = [Sql("l.message_key > ?", (legs[-1][0]["key"],))]
 
 
 def agent_versions(
-    reader: Reader, agent: str | None = None, *, beginning: str = ""
+    reader: Reader,
+    agent: str | None = None,
+    *,
+    beginning: str = "",
+    on_error: OnError | None = None,
 ) -> list[AgentVersionView]:
     """The versions of one agent, or of all, that were run; ordered by agent, then by time.
 
     Only those whose digests begin with `beginning`.
     """
-    query = Sql("SELECT agent, agent_id, min(agent_version), min(started_at) FROM agent_legs")
+    query = Sql(f"SELECT {_VERSION.sql} FROM agent_legs")
     only = [] if agent is None else [Sql("agent_id = ?", (agent,))]
     order = " GROUP BY agent, agent_id ORDER BY agent_id, min(started_at), agent"
     with reader.database.read() as connection:
-        rows = fetch(connection, query + where(only) + order)
-        found = [(digest_from(row[0]), row) for row in rows]
-        found = [one for one in found if one[0].startswith(beginning)]
-        bodies = load_bodies(connection, (digest for digest, _ in found))
-        return [
-            AgentVersionView(
-                digest, agent_id, version, bodies[digest].read().decode(), moment_of(created_at)
-            )
-            for digest, (_, agent_id, version, created_at) in found
-        ]
+        rows = [_VERSION.read(row) for row in fetch(connection, query + where(only) + order)]
+        rows = [row for row in rows if row[0]["digest"].startswith(beginning)]
+        bodies = load_bodies(connection, (values["digest"] for values, _ in rows))
+    found: list[AgentVersionView] = []
+    for values, problems in rows:
+        with _passed_on(on_error):
+            _refuse_damage("agent_legs", values["key"], problems)
+            document = _text_of(bodies[values["digest"]], values["key"])
+            found.append(make_view(AgentVersionView, values, document=document))
+    return found
 
 
 def agent_version(reader: Reader, name: str) -> AgentVersionView:
@@ -188,45 +233,87 @@ def iter_accepted_values(reader: Reader, agent: str) -> Iterator[tuple[UUID, Jso
                 yield call, value
 
 
-def _leg_views(connection: Connection, legs: Sequence[Row]) -> list[LegView]:
-    documents = (one for leg in legs for one in leg[4:] if one is not None)
-    bodies = load_bodies(connection, map(digest_from, documents))
-    attempts = _attempts(connection, [leg[1] for leg in legs])
-    return [
-        LegView(
-            uuid_from(session),
-            moment_of(started_at),
-            _fact(bodies, started, LegStarted),
-            None if ended is None else _fact(bodies, ended, LegEnded),
-            attempts[key],
-        )
-        for _, key, session, started_at, started, ended in legs
-    ]
+@contextmanager
+def _passed_on(on_error: OnError | None) -> Generator[None]:
+    """Pass the error of a row to `on_error`; raise it if there is no such function."""
+    try:
+        yield
+    except (DamageError, NotFoundError) as error:
+        if on_error is None:
+            raise
+        on_error(error)
 
 
-def _fact(bodies: Mapping[Digest, Body], document: bytes, kind: type[Fact]) -> Fact:
+def _leg_view(
+    values: Mapping[str, Any],
+    bodies: Mapping[Digest, Body],
+    attempts: Sequence[tuple[Mapping[str, Any], Sequence[str]]],
+) -> LegView:
+    ended = values["ended"]
+    return LegView(
+        values["session_id"],
+        values["started_at"],
+        _fact(bodies[values["started"]], values["key"], LegStarted),
+        None if ended is None else _fact(bodies[ended], values["key"], LegEnded),
+        tuple(_attempt_view(*one) for one in attempts),
+    )
+
+
+def _refuse_damage(table: str, key: object, problems: Sequence[str]) -> None:
+    """Raise `DamageError` if a row has problems."""
+    damage = damage_of(table, key, problems)
+    if damage is not None:
+        raise DamageError(damage, path=table)
+
+
+def _text_of(body: Body, key: int) -> str:
+    """The text of a body that a row of `agent_legs` names."""
+    try:
+        return body.read().decode()
+    except (DamageError, UnicodeDecodeError) as error:
+        raise _damage(key, str(error)) from error
+
+
+def _damage(key: int, problem: str) -> DamageError:
+    return DamageError(f"row {key} of agent_legs is damaged: {problem}", path="agent_legs")
+
+
+def _fact(body: Body, key: int, kind: type[Fact]) -> Fact:
     """Read the fact about a leg from a body."""
     try:
-        fact = read_leg_fact(bodies[digest_from(document)].read().decode())
-    except (InvalidRecordError, UnicodeDecodeError) as error:
-        message = f"a fact of an agent run is damaged: {error}"
-        raise DamageError(message, path="agent_legs") from error
+        fact = read_leg_fact(_text_of(body, key))
+    except InvalidRecordError as error:
+        raise _damage(key, str(error)) from error
     if not isinstance(fact, kind):
-        raise DamageError("a fact of an agent run is damaged: wrong kind", path="agent_legs")
+        raise _damage(key, f"its document is no {kind.__name__}")
     return fact
 
 
 def _attempts(
     connection: Connection, sessions: Sequence[int]
-) -> Mapping[int, tuple[AttemptView, ...]]:
-    found: defaultdict[int, tuple[AttemptView, ...]] = defaultdict(tuple)
-    for key, call, state, attempt, valid, document in connection.query_each(_ATTEMPTS, sessions):
-        verdict = None if valid is None else bool(valid)
-        try:
-            said = _Errors() if document is None else _ERRORS.validate_json(document)
-        except (ValueError, TypeError) as error:
-            message = f"a verdict is damaged: {error}"
-            raise DamageError(message, path="structured_outputs") from error
-        errors = (said.errors, said.error_count)
-        found[key] += (AttemptView(uuid_from(call), state, attempt, verdict, *errors),)
+) -> Mapping[int, list[tuple[Mapping[str, Any], Sequence[str]]]]:
+    """The submissions of some sessions with their problems, by the key of the session."""
+    found = defaultdict[int, list[tuple[Mapping[str, Any], Sequence[str]]]](list)
+    order = " ORDER BY i.session_key, i.seq"
+    for row in fetch_each(connection, Sql(_ATTEMPTS), "i.session_key", sessions, order):
+        values, problems = _ATTEMPT.read(row)
+        found[values["session_key"]].append((values, problems))
     return found
+
+
+def _attempt_view(values: Mapping[str, Any], problems: Sequence[str]) -> AttemptView:
+    _refuse_damage("invocations", values["key"], problems)
+    document = values["document"]
+    try:
+        verdict = _Errors() if document is None else _ERRORS.validate_json(document)
+    except ValueError as error:
+        message = f"the verdict of call {values['id']} is damaged: {error}"
+        raise DamageError(message, path="structured_outputs") from error
+    return AttemptView(
+        values["id"],
+        values["state"],
+        values["attempt"],
+        values["valid"],
+        verdict.errors,
+        verdict.error_count,
+    )

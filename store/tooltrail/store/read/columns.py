@@ -8,10 +8,11 @@ A test compares `COLUMNS` with the tables, which `docs/tables.md` describes.
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
 from uuid import UUID
 
 from tooltrail.records.digests import EMPTY
+from tooltrail.records.states import InvocationState
 from tooltrail.store.engines.values import EPOCH, digest_from
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ NO_ID: Final = UUID(int=0)
 """Replaces an id that cannot be read."""
 
 _DIGEST_BYTES: Final = 32
+_STATES: Final = get_args(InvocationState)
 
 _KINDS: Final[Mapping[str, tuple[type | None, object]]] = {
     "id": (UUID, NO_ID),
@@ -35,6 +37,7 @@ _KINDS: Final[Mapping[str, tuple[type | None, object]]] = {
     "flag": (bool, False),
     "bytes": (bytes, b""),
     "integer": (int, 0),
+    "state": (None, "error"),
 }
 """For each kind: the type whose values need no conversion, and the value that replaces damage."""
 
@@ -139,6 +142,8 @@ def _converted(kind: str, value: object) -> object:
         return digest_from(value)
     if kind == "flag" and value in (0, 1):
         return bool(value)
+    if kind == "state" and value in _STATES:
+        return value
     raise TypeError(value)
 
 

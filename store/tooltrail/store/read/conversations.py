@@ -111,7 +111,15 @@ def _integers(rows: Sequence[Row]) -> list[Row]:
 def _message(
     role: str, found: Mapping[str, bytes], tools: Sequence[ToolView], problems: list[str]
 ) -> dict[str, Any]:
-    """The values of the view of an ordinary message."""
+    """The values of the view of an ordinary message, without a document that is no message."""
+    if "document" in found:
+        from tooltrail.records.conversations import Message  # noqa: PLC0415  imports pydantic
+
+        try:
+            Message.from_json(found["document"])
+        except InvalidRecordError as error:
+            problems.append(f"its document cannot be read ({error})")
+            found = {name: data for name, data in found.items() if name != "document"}
     text = found.get("text", b"")
     offers = bool(tools) or (role == OFFERING and not text)
     problems += [f"tool {tool.name}: {tool.damage}" for tool in tools if tool.damage]

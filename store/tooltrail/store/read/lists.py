@@ -11,7 +11,7 @@ from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.records.digests import ALGORITHM, EMPTY, Digest
-from tooltrail.records.errors import NotFoundError
+from tooltrail.records.errors import InvalidRecordError, NotFoundError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read.bodies import Body, load_bodies
@@ -212,7 +212,9 @@ def _digits_of(path: str) -> str | None:
 
 def _artifact_view(row: Row) -> ArtifactView:
     values, problems = _ARTIFACT.read(row)
-    path, damage = artifact_path(values["digest"]), damage_of("artifacts", values["key"], problems)
+    # No artifact is empty: this digest replaces one that cannot be read.
+    path = "" if values["digest"] == EMPTY else artifact_path(values["digest"])
+    damage = damage_of("artifacts", values["key"], problems)
     return make_view(ArtifactView, values, path=path, damage=damage)
 
 
@@ -252,12 +254,26 @@ def _tool_views(connection: Connection, rows: Sequence[Row]) -> list[ToolView]:
     views: list[ToolView] = []
     for values, problems in read:
         body = bodies[values["digest"]]
-        if body.damage is not None:
-            problems.append(f"its definition cannot be read ({body.damage})")
-        more = {"definition_json": body.data, "erasure": body.erasure}
+        definition, unreadable = body.data, body.damage or _problem_of(body.data)
+        if unreadable is not None:
+            problems.append(f"its definition cannot be read ({unreadable})")
+            definition = None
+        more = {"definition_json": definition, "erasure": body.erasure}
         damage = damage_of("tools", values["digest"], problems)
         views.append(make_view(ToolView, values, **more, damage=damage))
     return views
+
+
+def _problem_of(definition: bytes | None) -> InvalidRecordError | None:
+    """Why the bytes of a definition are not one."""
+    from tooltrail.records.conversations import ToolDefinition  # noqa: PLC0415  imports pydantic
+
+    try:
+        if definition is not None:
+            ToolDefinition.from_json(definition)
+    except InvalidRecordError as error:
+        return error
+    return None
 
 
 def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:

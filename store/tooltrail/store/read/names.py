@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Final, Literal
 from uuid import UUID
 
-from tooltrail.records.errors import AmbiguousNameError, NotFoundError
+from tooltrail.records.errors import AmbiguousNameError, DamageError, NotFoundError
 from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.read.columns import Columns
+from tooltrail.store.read.columns import Columns, damage_of
 from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, fetch_value, where
 from tooltrail.store.read.values import has_value, near_names, near_values
 
@@ -61,18 +61,22 @@ def find_invocation(connection: Connection, name: str) -> int:
 
 
 def invocation_id(connection: Connection, name: str) -> UUID:
-    """The id of the invocation with a name; raises like `find_invocation`."""
+    """The id of the invocation with a name; raises like `find_invocation`, and `DamageError`."""
     return _id_of(connection, "invocations", find_invocation(connection, name))
 
 
 def session_id(connection: Connection, name: str) -> UUID:
-    """The id of the session with a name; raises like `find_session`."""
+    """The id of the session with a name; raises like `find_session`, and `DamageError`."""
     return _id_of(connection, "sessions", find_session(connection, name))
 
 
 def _id_of(connection: Connection, table: str, key: int) -> UUID:
     row = fetch(connection, Sql(f"SELECT key, id FROM {table} WHERE key = ?", (key,)))[0]
-    found: UUID = _NAMED.read(row)[0]["id"]
+    values, problems = _NAMED.read(row)
+    damage = damage_of(table, key, problems)
+    if damage is not None:
+        raise DamageError(damage, path=table)
+    found: UUID = values["id"]
     return found
 
 

@@ -43,7 +43,8 @@ from tooltrail.store.views import InvocationView, Page
 SMALL_COLUMNS: Final = (
     "invocations: key id",
     Computed("sessions.id", "session_id", "id"),
-    "invocations: seq call_id tool_name family state",
+    "invocations: seq call_id tool_name family",
+    Computed("invocations.state", "state", "state"),
     Computed(
         "COALESCE(invocations.title, (SELECT substr(surfaces.arguments, 1,"
         f" {PREVIEWED_CHARS}) FROM surfaces WHERE surfaces.invocation_key = invocations.key), '')",

@@ -18,6 +18,7 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read import lists, names, pages, streams
 from tooltrail.store.read.bodies import read_body
+from tooltrail.store.read.rows import Sql, fetch_value
 from tooltrail.store.views import (
     ArtifactView,
     InvocationDetail,
@@ -324,6 +325,11 @@ class Reader:
         """The views for people and SQL tools, each with the names of its columns."""
         with self.database.read() as connection:
             return lists.view_columns(connection)
+
+    def count_messages(self) -> int:
+        """The number of messages of the store, including those of a lost session."""
+        with self.database.read() as connection:
+            return int(fetch_value(connection, Sql("SELECT count(*) FROM messages")))
 
     def counts(self, *, with_bodies: bool = False) -> StoreCounts:
         """Totals of the store. Reads all rows of the counted tables.
