@@ -2,7 +2,16 @@
 
 import pytest
 from tests.support import schema
-from tests.support.call_facts import changed, ended, message, moment, next_id, opened, started
+from tests.support.call_facts import (
+    changed,
+    ended,
+    message,
+    moment,
+    next_id,
+    offered,
+    opened,
+    started,
+)
 from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import Entry, Frame, read_journal
@@ -89,6 +98,56 @@ def test_an_altered_row_of_a_journal_is_named_and_begins_no_branch(
     assert not parts.rejections()
     parts.run(f"UPDATE journals SET {column} = ?", [old])
     assert parts.ingest().frame_count == 1
+
+
+_RESET = (
+    "UPDATE journals SET segment = {}, segment_offset = {}, next_index = 0, entry_count = 0,"
+    " head = NULL, frame_offset = NULL"
+)
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM journals", _RESET])
+def test_facts_are_not_stored_twice_after_the_row_of_a_journal_was_lost_or_reset(
+    parts: StoreParts, statement: str
+) -> None:
+    session = next_id()
+    parts.ingest(message(session), message(session))
+    first = frames_of(parts)[0]
+    parts.alter(statement.format(first.segment, first.offset))
+    with pytest.raises(DamageError, match="restore the database from a backup"):
+        parts.ingest(message(session))
+    assert parts.count(schema.ledger_entries) == parts.count(schema.messages) == 2
+    assert not parts.rejections()
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("number", [(1 << 63) - 1, 1 << 62])
+@pytest.mark.parametrize(
+    "column", ["sessions.key", "invocations.key", "invocations.seq", "messages.key", "messages.seq"]
+)
+def test_a_number_that_leaves_no_room_for_others_keeps_no_later_fact_away(
+    parts: StoreParts, column: str, number: int
+) -> None:
+    session, call = next_id(), next_id()
+    parts.ingest(started(session, call), message(session))
+    table, _, name = column.partition(".")
+    parts.alter(f"UPDATE {table} SET {name} = {number}")
+    other = next_id()
+    later = [started(session, other), message(session), message(next_id())]
+    assert parts.ingest(*later).rejected_count == 0
+    assert (parts.count(schema.invocations), parts.count(schema.messages)) == (2, 3)
+    assert parts.damage() or column == "messages.key"  # which no fact has
+
+
+@pytest.mark.parametrize("table", ["sessions", "invocations", "messages"])
+def test_a_row_that_was_removed_keeps_no_later_fact_away(parts: StoreParts, table: str) -> None:
+    session, call, tools = next_id(), next_id(), b'{"name":"ls"}'
+    parts.ingest(started(session, call), offered(session, tools))
+    parts.alter(f"DELETE FROM {table}")
+    other, later = next_id(), next_id()
+    assert parts.ingest(started(other, later), offered(other, tools)).rejected_count == 0
+    keys = [key for (key,) in parts.rows(schema.invocations, "session_key")]
+    assert len({*keys}) == len(keys) > 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

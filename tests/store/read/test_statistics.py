@@ -293,6 +293,17 @@ def test_a_damaged_row_is_counted_and_hides_no_other(
         assert [one.group[by] for one in found if one.damaged_count] == [None]
 
 
+@pytest.mark.both_engines
+@pytest.mark.parametrize("key", [(1 << 63) - 1, -(1 << 62)])
+def test_a_key_far_from_the_others_costs_no_time_and_hides_no_call(
+    parts: StoreParts, key: int
+) -> None:
+    parts.ingest(*entries_of([call(A, n, receipt=b"r") for n in (1, 2, 3)]))
+    parts.alter(f"UPDATE invocations SET key = {key} WHERE seq = 2")
+    (found,) = parts.reader.statistics()
+    assert found.call_count == 3
+
+
 def test_a_time_that_no_calendar_has_is_damage(postgres_url: str, tmp_path: Path) -> None:
     with store_parts(postgres_url, tmp_path) as parts:
         parts.ingest(*entries_of([call(A, n, receipt=b"r") for n in (1, 2)]))

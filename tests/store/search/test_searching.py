@@ -400,6 +400,31 @@ def test_an_index_that_was_filled_by_killed_processes_has_every_word_once(
             assert found(parts, f"word{n}") == [one.started.id]
 
 
+@pytest.mark.both_engines
+@pytest.mark.parametrize("n", [(1 << 63) - 1, 1 << 50, 1 << 20])
+def test_a_ledger_entry_far_behind_the_others_keeps_no_fact_out_of_the_index(
+    parts: StoreParts, n: int
+) -> None:
+    parts.ingest(*entries_of([call(SESSION, 1, stdout=b"before")]))
+    columns = "journal_key, {}, kind, subject_id, fact, hash"
+    stray = f"INSERT INTO ledger_entries SELECT {columns.format(n)} FROM ledger_entries WHERE n = 0"
+    parts.alter(stray)
+    fill(parts)
+    (later,) = recorded(parts, call(SESSION, 2, stdout=b"afterwards"))
+    assert found(parts, "afterwards") == [later]
+
+
+def test_the_loss_of_the_row_of_a_journal_hides_nothing_from_a_search(parts: StoreParts) -> None:
+    (one,) = recorded(parts, call(SESSION, 1, stdout=b"before"))
+    parts.alter("DELETE FROM journals")
+    assert found(parts, "before") == [one]
+    parts.alter("DELETE FROM search_words")
+    parts.alter("DELETE FROM search_cursors")
+    assert found(parts, "before") == [one]
+    fill(parts)
+    assert found(parts, "before") == [one]
+
+
 WORDS = st.text(
     st.one_of(st.sampled_from("aAbBzZ019_-./ \n\"\\*'"), st.characters(codec="utf-8")), max_size=30
 )

@@ -33,6 +33,9 @@ _NOT_LET_IN: Final = ("28", "3D000")
 CHECK: Final = "; `tooltrail db check` names the tables"
 """Advice in the message of damage; left out where that command prints the message."""
 
+RESTORE: Final = "restore the database from a backup"
+"""Advice in the message of damage that no command can mend."""
+
 _LOCKED: Final = "it is locked by another process"
 _FULL: Final[set[int | str]] = {sqlite3.SQLITE_FULL, "53100"}
 _DAMAGED: Final[set[int | str]] = {

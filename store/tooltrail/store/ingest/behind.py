@@ -10,6 +10,7 @@ from tooltrail.journal import Cursor, find_other_end, has_later_frames, is_alive
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.failures import RESTORE
 
 if TYPE_CHECKING:
     from tooltrail.records.facts import AnswerStarted, CallStarted
@@ -19,6 +20,12 @@ WHOLE_JOURNAL: Final = (0, 0)
 """Segment and offset of a rejected fact about a complete journal, not about a place in it."""
 
 _KINDS: Final = {"head": bytes | None, "frame_offset": int | None}
+
+LEDGER_JOURNALS: Final = """
+(WITH RECURSIVE found(key) AS (SELECT min(journal_key) FROM ledger_entries UNION ALL
+SELECT (SELECT min(journal_key) FROM ledger_entries WHERE journal_key > found.key) FROM found
+WHERE found.key IS NOT NULL) SELECT key FROM found WHERE key IS NOT NULL)"""
+"""Selects the keys of the journals with ledger entries, even if the row of a journal is missing."""
 
 Behind: TypeAlias = Literal["facts", "dead program"]
 
@@ -94,7 +101,7 @@ def cursor_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Curs
 
 def damaged_column(connection: Connection, journal: UUID, name: str) -> DamageError:
     """The error for a column of the row of a journal."""
-    message = f"journals.{name} of journal {journal} is damaged; run `tooltrail verify`"
+    message = f"journals.{name} of journal {journal} is damaged; {RESTORE}"
     return DamageError(message, path=str(connection.target))
 
 

@@ -23,6 +23,7 @@ from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest.behind import CURSOR, cursor_in, damaged_column
 
 _AT_ONCE: Final = 512
+_IS_INGESTED: Final = "SELECT 1 FROM ledger_entries WHERE journal_key = ? AND n = ?"
 
 
 class CursorMovedError(UnavailableError):
@@ -66,6 +67,8 @@ def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
         found = uuid_from(name)
         branch_of = None if found == journal else journal
         cursor = cursor_in(connection, found, columns)
+        if connection.query(_IS_INGESTED, (key, cursor.index)):
+            raise damaged_column(connection, found, "next_index")
         *_, frame_offset, count = columns
         places.append(Place(key, found, cursor, branch_of, frame_offset, count))
     for place in places:

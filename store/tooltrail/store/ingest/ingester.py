@@ -41,6 +41,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, MessageAdded
 from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.failures import RESTORE
 from tooltrail.store.ingest.batch import write_batch
 from tooltrail.store.ingest.behind import WHOLE_JOURNAL, find_cursor, find_dead, find_open
 from tooltrail.store.ingest.cursors import CursorMovedError, Place, find_place, move_place
@@ -222,7 +223,7 @@ class Ingester:
                         break
             except CursorMovedError:
                 if place == unmoved:
-                    problem = f"the row of journal {journal} is damaged; run `tooltrail verify`"
+                    problem = f"the row of journal {journal} is damaged; {RESTORE}"
                     raise DamageError(problem, path=str(self._folder)) from None
                 unmoved = place  # a transaction whose answer was lost was committed after all
                 continue
@@ -240,7 +241,12 @@ class Ingester:
             except InvalidRecordError as error:
                 problem = str(error)
         if len(items) == 1:
-            return self._write(place, [items[0]._replace(problem=problem)])
+            try:
+                return self._write(place, [items[0]._replace(problem=problem)])
+            except InvalidRecordError as error:
+                # A rejected fact has no rows of its own, so damage of the database is in the way.
+                message = f"journal {place.journal} cannot be ingested: {error}; {RESTORE}"
+                raise DamageError(message, path=str(self._database.target)) from error
         middle = len(items) // 2
         first, place = self._ingest_items(place, items[:middle])
         second, place = self._ingest_items(place, items[middle:])

@@ -22,7 +22,7 @@ from tooltrail.records.facts import (
 )
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.values import digest_from, uuid_from
+from tooltrail.store.engines.values import NO_NUMBER, digest_from, uuid_from
 
 FIRST_SEQ: Final = 1
 """Position of the first entry of a session."""
@@ -33,6 +33,15 @@ class Entry(NamedTuple):
 
     journal_key: int
     n: int
+
+
+_REFERRING: Final = {
+    "sessions": (("invocations", "session_key"), ("messages", "session_key")),
+    "invocations": (("surfaces", "invocation_key"),),
+    "messages": (("tool_offers", "message_key"), ("agent_legs", "message_key")),
+}
+"""Tables and columns with the keys of a table. A new row must not get the key of a lost row: what
+the lost row left would seem to be of the new one."""
 
 
 @dataclass(slots=True)
@@ -182,9 +191,9 @@ def take_seq(connection: Connection, session: Session) -> int:
     if not session.next_seq:
         ((last,),) = connection.query(
             "SELECT max(seq) FROM ("
-            "SELECT max(seq) AS seq FROM invocations WHERE session_key = ? UNION ALL "
-            "SELECT max(seq) FROM messages WHERE session_key = ?) AS entries",
-            (session.key, session.key),
+            "SELECT max(seq) AS seq FROM invocations WHERE session_key = ? AND seq < ? UNION ALL "
+            "SELECT max(seq) FROM messages WHERE session_key = ? AND seq < ?) AS entries",
+            (session.key, NO_NUMBER, session.key, NO_NUMBER),
         )
         session.next_seq = FIRST_SEQ if last is None else int(last) + 1
     session.next_seq += 1
@@ -196,7 +205,12 @@ def _next_keys(connection: Connection, table: str, count: int) -> Iterable[int]:
     if not count:
         return []
     if connection.is_sqlite:
-        ((last,),) = connection.query(f"SELECT coalesce(max(key), 0) FROM {table}")
+        used = (
+            f"SELECT max({column}) AS key FROM {of} WHERE {column} < {NO_NUMBER}"
+            for of, column in ((table, "key"), *_REFERRING[table])
+        )
+        newest = f"SELECT coalesce(max(key), 0) FROM ({' UNION ALL '.join(used)}) AS used"
+        ((last,),) = connection.query(newest)
         return range(last + 1, last + 1 + count)
     found = connection.query(
         f"SELECT nextval(pg_get_serial_sequence('{table}', 'key')) FROM generate_series(1, ?)",

@@ -55,6 +55,8 @@ _POSTGRESQL_QUARTER: Final = (
 
 QUANTILES: Final = (50, 95, 99)
 
+_LEAST_KEY, _LARGEST_KEY = -(1 << 63), (1 << 63) - 1
+
 _COLUMNS: Final = tuple(
     f"invocations.{name}" for name in ("key", "outcome", "duration_ms", "output_size", "lost_size")
 )
@@ -220,9 +222,12 @@ def _batches(
     others = replace(filters, since=None, until=None)
     conditions = [*conditions_of(others, lead="key"), *time_conditions(filters, indexed=False)]
     step = _BATCH_OF_TEXTS if with_surfaces else _BATCH
-    last = fetch_value(connection, Sql("SELECT max(key) FROM invocations")) or 0
-    for first in range(0, last + 1, step):
-        near = Sql("invocations.key BETWEEN ? AND ?", (first, first + step - 1))
+    following = "SELECT min(key) FROM invocations WHERE key > ?"
+    last = _LEAST_KEY
+    # A damaged row may have a key far behind the others.
+    while (first := fetch_value(connection, Sql(following, (last,)))) is not None:
+        last = min(first + step - 1, _LARGEST_KEY)
+        near = Sql("invocations.key BETWEEN ? AND ?", (first, last))
         query = Sql(f"SELECT {', '.join(columns)} FROM {source}") + where([near, *conditions])
         yield fetch(connection, query)
 

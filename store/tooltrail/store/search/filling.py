@@ -8,7 +8,7 @@ any journal; of two at once, one finds the cursor moved.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -37,6 +37,8 @@ BATCH_ENTRIES: Final = 2_000
 
 LEAST_ENTRIES: Final = 512
 """Entries that wait before the ingester fills the index: many together cost less."""
+
+_NEXT: Final = "SELECT min(n) FROM ledger_entries WHERE journal_key = ? AND n >= ?"
 
 _CALLS: Final = (
     "FROM ledger_entries AS e JOIN invocations AS i ON i.id = e.subject_id"
@@ -96,8 +98,7 @@ def fill_index(
     if on_progress is not None:
         on_progress(done, total)
     for behind in waiting:
-        for first in range(behind.first, behind.end, BATCH_ENTRIES):
-            batch = index.Behind(behind.journal_key, first, min(first + BATCH_ENTRIES, behind.end))
+        for batch in _batches(database, behind):
             if not _add_batch(database, open_archive, batch):
                 break
             done += batch.end - batch.first
@@ -115,6 +116,17 @@ def rebuild_index(
         index.drop_index(connection)
         index.make_index(connection)
     fill_index(database, open_archive, on_progress=on_progress)
+
+
+def _batches(database: Database, behind: index.Behind) -> Iterator[index.Behind]:
+    """Parts of at most `BATCH_ENTRIES` entries. A hole in the ledger belongs to the part behind."""
+    first = behind.first
+    while first < behind.end:
+        with database.read() as connection:
+            following = connection.query(_NEXT, (behind.journal_key, first))[0][0]
+        end = min(following + BATCH_ENTRIES, behind.end)
+        yield behind._replace(first=first, end=end)
+        first = end
 
 
 def _add_batch(database: Database, open_archive: OpenArchive, batch: index.Behind) -> bool:

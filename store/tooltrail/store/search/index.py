@@ -23,6 +23,8 @@ import zstandard
 
 from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.values import NO_NUMBER
+from tooltrail.store.ingest.behind import LEDGER_JOURNALS
 from tooltrail.store.search.words import Phrase, words_of
 
 UNREAD: Final = "\u2400"
@@ -56,11 +58,14 @@ _DAMAGED: Final = "the index of words is damaged; `tooltrail db index --rebuild`
 
 _BLOCKS: Final = "SELECT journal_key, n, block FROM search_words WHERE initial = ?"
 
-_BEHIND: Final = """
-SELECT key, first, until FROM (SELECT journals.key, coalesce(search_cursors.n, 0) AS first,
-(SELECT max(n) + 1 FROM ledger_entries WHERE journal_key = journals.key) AS until
-FROM journals LEFT JOIN search_cursors ON search_cursors.journal_key = journals.key) AS behind
+_BEHIND: Final = f"""
+SELECT key, first, until FROM (SELECT ledger.key, coalesce(search_cursors.n, 0) AS first,
+(SELECT max(n) + 1 FROM ledger_entries WHERE journal_key = ledger.key
+AND n < coalesce(journals.next_index, {NO_NUMBER})) AS until FROM {LEDGER_JOURNALS} AS ledger
+LEFT JOIN journals ON journals.key = ledger.key
+LEFT JOIN search_cursors ON search_cursors.journal_key = ledger.key) AS behind
 WHERE until > first ORDER BY key"""
+"""A number behind the end of a journal is damage: with it, newer entries would never be indexed."""
 
 
 class Behind(NamedTuple):
