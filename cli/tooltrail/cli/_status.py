@@ -17,8 +17,9 @@ from tooltrail.journal import read_journal_id
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.migrations import HEAD_REVISION
-from tooltrail.records.errors import TooltrailError, UnavailableError
+from tooltrail.records.errors import DamageError, TooltrailError, UnavailableError
 from tooltrail.store.engines.targets import SqliteTarget
+from tooltrail.store.info import StoreInfo
 from tooltrail.store.ingest.behind import what_is_behind
 from tooltrail.store.keep.condition import JournalState, read_condition
 from tooltrail.store.read.reader import Reader
@@ -38,6 +39,8 @@ _LISTED: Final = 5
 """Maximum number of rejected facts in the warning."""
 
 
+_DAMAGED: Final = "unknown, since the database is damaged"
+
 _COUNTS: Final = {
     "lossy_count": "lossy_invocations",
     "body_count": "bodies",
@@ -50,21 +53,21 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
     """Read all members that `--json` prints. Counting the bodies reads all of them."""
     reader = store.reader
     counts = asdict(reader.counts(with_bodies=with_bodies))
-    info, lag, condition = store.info, store.lag, read_condition(store)
+    own, lag, condition = _own_row(store), store.lag, read_condition(store)
     return {
         "database": str(store.database.target),
         "engine": _engine(store),
         "revision": HEAD_REVISION,
-        "artifact_root": store.archive.sink.url,
-        "artifacts_unavailable": _why_unavailable(store),
+        "artifact_root": own and store.archive.sink.url,
+        "artifacts_unavailable": own and _why_unavailable(store, own),
         "spool": str(store.spool),
-        "store_id": info.id,
-        "created_at": info.created_at,
+        "store_id": own and own.id,
+        "created_at": own and own.created_at,
         "not_ingested": None if lag is None else str(lag),
         **{_COUNTS.get(name, name): value for name, value in counts.items()},
         "database_bytes": _database_size(store),
         "spool_bytes": _folder_size(store.spool),
-        "index": index_record(store),
+        "index": _index(store),
         "redaction_rules": len(used_rules().rules),
         "not_redacted_sessions": _not_redacted(reader),
         "other_spools": _other_spools(store, condition.journals),
@@ -72,12 +75,27 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
     }
 
 
+def _own_row(store: Store) -> StoreInfo | None:
+    """The row of the store; None if the row is damaged, which `Store.lag` says."""
+    with suppress(DamageError):
+        return store.info
+    return None
+
+
+def _index(store: Store) -> dict[str, int] | None:
+    """The state of the index of words; None if the index is damaged."""
+    with suppress(DamageError):
+        return index_record(store)
+    return None
+
+
 def _other_spools(store: Store, journals: Sequence[JournalState]) -> list[str]:
     """Other spools of this machine that were ingested before, and where something waits now."""
     found = set[str]()
     for one in journals:
         spool = Path(one.spool)
-        if one.host != socket.gethostname() or spool == store.spool:
+        is_here = one.host == socket.gethostname() and one.damage is None
+        if not is_here or spool == store.spool:
             continue
         # A spool that cannot be read is reported when it is used.
         with suppress(OSError, TooltrailError), store.database.read() as connection:
@@ -89,7 +107,14 @@ def _other_spools(store: Store, journals: Sequence[JournalState]) -> list[str]:
 
 def _not_redacted(reader: Reader) -> int:
     newest = reader.sessions(limit=_NEWEST)
-    return sum(NOT_REDACTED.items() <= json.loads(one.environment).items() for one in newest)
+    return sum(_is_not_redacted(one.environment) for one in newest)
+
+
+def _is_not_redacted(environment: str) -> bool:
+    found: Any = None
+    with suppress(ValueError):  # the session is damaged
+        found = json.loads(environment)
+    return isinstance(found, dict) and NOT_REDACTED.items() <= found.items()
 
 
 def lines_of(status: dict[str, Any]) -> Iterator[str]:
@@ -97,12 +122,13 @@ def lines_of(status: dict[str, Any]) -> Iterator[str]:
     outcomes: dict[str, int] = status["invocations"]
     by_outcome = ", ".join(f"{count:,} {kind}" for kind, count in sorted(outcomes.items()))
     yield f"database     {status['database']} ({status['engine']}, revision {status['revision']})"
-    yield f"artifacts    {status['artifact_root']}"
+    yield f"artifacts    {status['artifact_root'] or _DAMAGED}"
     yield f"spool        {status['spool']}"
     newest = counted(min(status["sessions"], _NEWEST), "session")
     off = f"off in {status['not_redacted_sessions']:,} of the newest {newest}"
     yield f"redaction    {status['redaction_rules']} rules; {off}"
-    yield f"created      {shown(status['created_at'])}"
+    created_at = status["created_at"]
+    yield f"created      {_DAMAGED if created_at is None else shown(created_at)}"
     yield f"sessions     {status['sessions']:,}"
     yield f"invocations  {sum(outcomes.values()):,}{f' ({by_outcome})' if outcomes else ''}"
     yield f"produced     {size_of(status['produced_bytes'])}{_lost(status)}"
@@ -111,7 +137,7 @@ def lines_of(status: dict[str, Any]) -> Iterator[str]:
         bodies = "1 body" if status["bodies"] == 1 else f"{status['bodies']:,} bodies"
         yield f"bodies       {bodies}, {stored} for {plain}"
     yield f"on disk      {_on_disk(status)}"
-    yield f"index        {index_line(status['index'])}"
+    yield f"index        {_DAMAGED if status['index'] is None else index_line(status['index'])}"
 
 
 def warnings_of(status: dict[str, Any]) -> Iterator[str]:
@@ -123,22 +149,10 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
             "database that several processes write; "
             "pip install 'tooltrail[sqlite]' installs a newer one"
         )
+    yield from _journal_warnings(status)
     found: dict[str, Any] = status["condition"]
-    if (reason := status["not_ingested"]) is not None:
-        count = found["waiting_count"]
-        waiting = "facts" if count is None else counted(count, "fact")
-        yield f"{waiting} of this machine not in the database yet: {reason}"
-    host, spool = socket.gethostname(), status["spool"]
-    known = [(one["host"], one["spool"]) for one in found["journals"]]
-    is_readable = found["waiting_count"] is not None
-    if (host, spool) in known and is_readable and not Path(spool, JOURNAL_FOLDER).exists():
-        yield (
-            f"the journal of the spool {spool} is gone, with the facts that waited; "
-            "if the spool was moved, name its folder with --spool"
-        )
-    for other in status["other_spools"]:
-        repair = f"`tooltrail repair --spool={quote(other)}`"
-        yield f"facts, or calls of ended programs, wait in the spool {other}; {repair} ingests them"
+    if status["index"] is None:
+        yield "the index of words is damaged; `tooltrail db index --rebuild` makes it again"
     if (reason := status["artifacts_unavailable"]) is not None:
         yield f"the artifact root is unavailable: {reason}"
     if found["pending_count"]:
@@ -164,6 +178,27 @@ def is_complete(status: dict[str, Any]) -> bool:
     """Whether all recorded facts could be applied."""
     found: dict[str, Any] = status["condition"]
     return not found["rejected_count"] and not found["damaged_count"]
+
+
+def _journal_warnings(status: dict[str, Any]) -> Iterator[str]:
+    found: dict[str, Any] = status["condition"]
+    if (reason := status["not_ingested"]) is not None:
+        count = found["waiting_count"]
+        waiting = "facts" if count is None else counted(count, "fact")
+        of_these = f"{waiting} of this machine not in the database yet"
+        yield f"{'no new fact can be ingested' if count == 0 else of_these}: {reason}"
+    host, spool = socket.gethostname(), status["spool"]
+    known = [(one["host"], one["spool"]) for one in found["journals"]]
+    is_readable = found["waiting_count"] is not None
+    if (host, spool) in known and is_readable and not Path(spool, JOURNAL_FOLDER).exists():
+        yield (
+            f"the journal of the spool {spool} is gone, with the facts that waited; "
+            "if the spool was moved, name its folder with --spool"
+        )
+    yield from (one["damage"] for one in found["journals"] if one["damage"] is not None)
+    for other in status["other_spools"]:
+        repair = f"`tooltrail repair --spool={quote(other)}`"
+        yield f"facts, or calls of ended programs, wait in the spool {other}; {repair} ingests them"
 
 
 def _rejections(found: dict[str, Any]) -> Iterator[str]:
@@ -220,9 +255,9 @@ def _folder_size(folder: Path) -> int:
     return total
 
 
-def _why_unavailable(store: Store) -> str | None:
+def _why_unavailable(store: Store, own: StoreInfo) -> str | None:
     try:
-        store.archive.sink.exists(mark_path(store.info.id))
+        store.archive.sink.exists(mark_path(own.id))
     except UnavailableError as error:
         return str(error)
     return None

@@ -13,10 +13,15 @@ from tooltrail.records.errors import (
     TooltrailError,
 )
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.values import moment_of, uuid_from
+from tooltrail.store.engines.failures import RESTORE
+from tooltrail.store.engines.values import moment_of
+from tooltrail.store.read.columns import Columns, damage_of
+from tooltrail.store.read.rows import Sql, fetch
 
 FORMAT: Final = 1
 """Format of artifacts and ledger; a change that older programs cannot read gets the next number."""
+
+_NEEDED: Final = Columns("store_info: key id format artifact_root")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +38,20 @@ class StoreInfo:
 
 
 def read_revision(connection: Connection) -> str | None:
-    """The schema revision; None if the database has no store."""
+    """The schema revision; None if the database has no store.
+
+    Raises `DamageError` if the revision of a store is lost or damaged.
+    """
     if not connection.has_table(VERSION_TABLE):
         return None
     row = connection.query_one(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608  a constant
-    return None if row is None else str(row[0])
+    if row is None and not connection.has_table("store_info"):
+        return None
+    if row is None or not isinstance(row[0], str):
+        problem = "has no row" if row is None else "holds no text in version_num"
+        message = f"table {VERSION_TABLE} of {connection.target} {problem}; {RESTORE}"
+        raise DamageError(message, path=str(connection.target))
+    return row[0]
 
 
 def refuse_other(connection: Connection, refusal: type[TooltrailError]) -> None:
@@ -70,19 +84,24 @@ def check_revision(connection: Connection) -> None:
 
 
 def read_info(connection: Connection) -> StoreInfo:
-    """Read the only row of `store_info`.
+    """Read the only row of `store_info`. A damaged time of creation is 1970.
 
-    Raises `StoreNotFoundError` if the row is missing, `DamageError` if a value of it is damaged,
+    Raises `StoreNotFoundError` if the row is missing, `DamageError` if another value is damaged,
     and `SchemaMismatchError` if the store has a newer format.
     """
-    row = connection.query_one("SELECT id, format, artifact_root, created_at FROM store_info")
-    if row is None:
-        raise StoreNotFoundError(f"the store in {connection.target} lacks its row in store_info")
-    store_id, known, root, created_at = row
-    if not (isinstance(known, int) and isinstance(root, str)):
-        raise DamageError("the row of the store is damaged", path="store_info")
+    select = Sql(f"SELECT {_NEEDED.sql}, created_at FROM store_info")  # noqa: S608  a constant
+    rows = fetch(connection, select)
+    if not rows:
+        message = f"the store in {connection.target} lacks its row in store_info; {RESTORE}"
+        raise StoreNotFoundError(message)
+    values, problems = _NEEDED.read(rows[0])
+    if not values["artifact_root"] and not problems:
+        problems.append("artifact_root is empty")
+    if damage := damage_of("store_info", values["key"], problems):
+        raise DamageError(f"{damage}; {RESTORE}", path="store_info")
+    known = values["format"]
     if known > FORMAT:
         needed = f"this program reads up to {FORMAT}; use the program that wrote it"
         message = f"the store in {connection.target} has format {known}, {needed}"
         raise SchemaMismatchError(message, found=str(known), expected=str(FORMAT))
-    return StoreInfo(uuid_from(store_id), known, root, moment_of(created_at))
+    return StoreInfo(values["id"], known, values["artifact_root"], moment_of(rows[0][-1]))

@@ -132,11 +132,8 @@ class Store(AbstractContextManager["Store"]):
             SchemaMismatchError: the store has another schema revision than this program.
             DamageError, UnavailableError: the database cannot be read.
         """
-        if self._creates:
-            self._create_if_missing()
-            self._creates = False  # a store that is gone later is not replaced by an empty one
+        self._check_revision()
         with self.database.read() as connection:
-            check_revision(connection)
             return read_info(connection)
 
     @property
@@ -156,19 +153,20 @@ class Store(AbstractContextManager["Store"]):
 
     @property
     def reader(self) -> "Reader":
-        """Reads the store; raises like `info`.
+        """Reads the store; raises like `info`, unless only the row of the store is damaged.
 
         Every fact that was acknowledged on this host before is ingested first. If the database
-        cannot be written, or is locked for some seconds, the reader returns what is there, and
-        `lag` says why the rest is missing.
+        cannot be written, or is locked for some seconds, or damage prevents ingestion, the reader
+        returns what is there, and `lag` says why the rest is missing.
         """
         from tooltrail.store.read.reader import Reader  # noqa: PLC0415  recorders do not read
 
-        _ = self.info
+        self._check_revision()
         # A reader that waited in vain has waited for the next ones, too.
         is_patient, self.lag = self.lag is None, None
         try:
             with self.database.read() as connection:
+                read_info(connection)
                 behind = what_is_behind(connection, self.spool)
             if behind is not None:
                 wait_until_free(self.database, READ_WAIT_S if is_patient else 0)
@@ -244,6 +242,13 @@ class Store(AbstractContextManager["Store"]):
             return self._ingester.ingest(
                 thoroughly=thoroughly, on_progress=on_progress, wait_s=wait_s
             )
+
+    def _check_revision(self) -> None:
+        if self._creates:
+            self._create_if_missing()
+            self._creates = False  # a store that is gone later is not replaced by an empty one
+        with self.database.read() as connection:
+            check_revision(connection)
 
     def _create_if_missing(self) -> None:
         target = self.database.target

@@ -9,6 +9,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.call_facts import changed, message, moment
+from tests.support.evidence import check_database
 from tests.support.killing import run_and_kill
 from tests.support.recorded_calls import Call, call, entries_of
 from tests.support.store_parts import StoreParts, store_parts
@@ -423,6 +424,38 @@ def test_the_loss_of_the_row_of_a_journal_hides_nothing_from_a_search(parts: Sto
     assert found(parts, "before") == [one]
     fill(parts)
     assert found(parts, "before") == [one]
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM search_words",
+        "DELETE FROM search_words WHERE n = (SELECT min(n) FROM search_words)",
+        "DELETE FROM search_words WHERE n = (SELECT max(n) FROM search_words)",
+        "UPDATE search_cursors SET n = n + 1",
+        "UPDATE search_cursors SET n = 1000000",
+        "UPDATE search_cursors SET n = 1",
+        "DELETE FROM search_cursors",
+        "INSERT INTO search_cursors VALUES (7, 1)",
+    ],
+)
+def test_a_check_finds_lost_batches_and_altered_cursors(parts: StoreParts, damage: str) -> None:
+    for n in range(3):
+        recorded(parts, call(SESSION, n, stdout=b"word"))
+    assert check_database(parts.database) == []
+    parts.run(damage)
+    assert check_database(parts.database) == [
+        "the index of words is damaged; `tooltrail db index --rebuild` makes it again"
+    ]
+    filling.rebuild_index(parts.database, lambda: parts.archive)
+    assert check_database(parts.database) == []
+
+
+def test_a_check_of_an_index_without_its_columns_is_no_error(parts: StoreParts) -> None:
+    parts.run("ALTER TABLE search_cursors RENAME COLUMN n TO m")
+    (problem,) = check_database(parts.database)
+    assert "db index --rebuild" in problem
 
 
 WORDS = st.text(

@@ -1,18 +1,22 @@
-"""Checks the database itself: its pages, its schema, its own row, and the index of words."""
+"""Checks the database itself: its pages, its schema, its own rows, and the index of words."""
 
 import re
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from contextlib import closing
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
-from tooltrail.records.errors import DamageError
+from tooltrail.records.errors import DamageError, SchemaMismatchError, StoreNotFoundError
 from tooltrail.store.engines.connection import Connection, Values
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.failures import CHECK
 from tooltrail.store.engines.sqlite_library import sqlite3
-from tooltrail.store.info import check_revision
-from tooltrail.store.search.index import check_blocks
+from tooltrail.store.info import check_revision, read_info
+from tooltrail.store.ingest.behind import ALTERED_JOURNALS
+from tooltrail.store.read.columns import Columns, damage_of
+from tooltrail.store.read.rows import Sql, fetch
+from tooltrail.store.search.index import check_blocks, check_cursors
 from tooltrail.store.verify.pages import check_tables, run_check
 
 Shape: TypeAlias = dict[tuple[str, str], str | None]
@@ -39,6 +43,15 @@ UNION ALL SELECT 'trigger', t.tgname, c.relname, t.tgenabled::text
     WHERE c.relnamespace = current_schema()::regnamespace AND NOT t.tgisinternal
 """
 """Selects kind, name, table and definition: `tgenabled` for a trigger, else NULL."""
+
+_OWN_ROWS: Final = {
+    "store_info": Columns("store_info: key created_at"),
+    "journals": Columns(
+        "journals: key id host spool branch_of entry_count next_index head segment segment_offset"
+        " frame_offset created_at ingested_at"
+    ),
+}
+"""Columns of own rows, by table; `read_info` checks the others."""
 
 _ENABLED: Final = "O"
 """`pg_trigger.tgenabled` of an enabled trigger."""
@@ -71,8 +84,8 @@ def iter_problems(
         return
     steps = [
         ("the schema", _schema),
-        ("the store's own row", _own_row),
-        ("the index of words", check_blocks),
+        ("the rows of the store and its journals", _own_rows),
+        ("the index of words", _index),
     ]
     if not database.is_server:
         steps.insert(0, ("the file as a whole", _pages))
@@ -98,9 +111,26 @@ def _pages(connection: Connection) -> Iterator[str]:
         raise
 
 
-def _own_row(connection: Connection) -> Iterator[str]:
-    if connection.query("SELECT count(*) FROM store_info") == [(0,)]:
+def _own_rows(connection: Connection) -> Iterator[str]:
+    """Problems of the row of the store and of the rows of journals, which no fact has."""
+    try:
+        read_info(connection)
+    except StoreNotFoundError:
         yield "table store_info has no row: the store does not know itself"
+    except (DamageError, SchemaMismatchError) as error:
+        yield str(error)
+    for table, columns in _OWN_ROWS.items():
+        select = Sql(f"SELECT {columns.sql} FROM {table}")  # noqa: S608  our own names
+        rows = fetch(connection, select)
+        for values, problems in map(columns.read, rows):
+            if damage := damage_of(table, values["key"], problems):
+                yield damage
+    for (key,) in connection.query(ALTERED_JOURNALS):
+        yield f"row {key} of journals is missing or altered: the ledger is ahead of it"
+
+
+def _index(connection: Connection) -> Iterator[str]:
+    return islice(chain(check_blocks(connection), check_cursors(connection)), 1)
 
 
 def _schema(connection: Connection) -> Iterator[str]:

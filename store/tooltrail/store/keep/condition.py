@@ -1,5 +1,6 @@
 """The condition of a store: waiting, rejected and lost data, and free disk space."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,8 +16,9 @@ from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.engines.values import digest_from, moment_of, uuid_from
 from tooltrail.store.ingest.behind import find_cursor
+from tooltrail.store.read.columns import Columns, damage_of, make_view
+from tooltrail.store.read.rows import Sql, fetch, sum_of
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
@@ -30,10 +32,18 @@ _COUNTS: Final = {
     "rejected_count": "count(n) FROM rejected_facts",
     "damaged_count": "count(*) - count(n) FROM rejected_facts",
     "pending_count": "count(*) FROM pending_artifacts",
-    "pending_bytes": "sum(size) FROM pending_artifacts",
+    "pending_bytes": f"{sum_of('size')} FROM pending_artifacts",
     "lossy_count": "count(*) FROM streams WHERE loss_reason IS NOT NULL",
-    "lost_bytes": "sum(produced_size - size) FROM streams WHERE loss_reason IS NOT NULL",
+    "lost_bytes": f"{sum_of('produced_size - size')} FROM streams WHERE loss_reason IS NOT NULL",
 }
+_REJECTED: Final = Columns(
+    "rejected_facts: n subject_id reason rejected_at", optional=("journals: id",)
+)
+_PENDING: Final = Columns(
+    "pending_artifacts: digest role size reason noticed_at", optional=("journals: host spool",)
+)
+_JOURNAL: Final = Columns("journals: key id host spool branch_of entry_count ingested_at")
+
 _COUNTED: Final = f"SELECT {', '.join(f'(SELECT {one})' for one in _COUNTS.values())}"
 
 
@@ -47,6 +57,7 @@ class JournalState:
         branch_of: id of the journal from which it branched off when the folder was restored.
         entry_count: number of its facts in the ledger.
         ingested_at: time of the commit of the last fact.
+        damage: the damaged values of its row, which are replaced; None if there are none.
     """
 
     id: UUID
@@ -55,6 +66,7 @@ class JournalState:
     branch_of: UUID | None
     entry_count: int
     ingested_at: datetime
+    damage: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +144,10 @@ def read_condition(store: "Store") -> Condition:
     """Read the condition of a store, from one snapshot. Ingests nothing.
 
     Raises:
-        TooltrailError: see `Store.info`.
+        TooltrailError: see `Store.reader`.
     """
-    _ = store.info
+    with suppress(DamageError):  # the condition needs no value of the row of the store
+        _ = store.info
     target, spool = store.database.target, store.spool
     file = target.path.parent if isinstance(target, SqliteTarget) else None
     with store.database.read() as connection:
@@ -168,39 +181,40 @@ def _waiting_count(connection: Connection, folder: Path) -> int | None:
 
 
 def _rejected(connection: Connection) -> tuple[RejectedFact, ...]:
-    rows = connection.query(
-        "SELECT j.id, r.n, r.subject_id, r.reason, r.rejected_at FROM rejected_facts r"
-        " LEFT JOIN journals j ON j.key = r.journal_key ORDER BY r.key DESC LIMIT ?",
-        (_LISTED,),
+    rows = fetch(
+        connection,
+        Sql(
+            f"SELECT {_REJECTED.sql}"  # noqa: S608  our own names
+            " FROM rejected_facts LEFT JOIN journals"
+            " ON journals.key = rejected_facts.journal_key"
+            " ORDER BY rejected_facts.key DESC LIMIT ?",
+            (_LISTED,),
+        ),
     )
     return tuple(
-        RejectedFact(_uuid(journal), n, _uuid(subject), reason, moment_of(at))
-        for journal, n, subject, reason, at in rows
+        make_view(RejectedFact, values, journal=values["id"], subject=values["subject_id"])
+        for values, _ in map(_REJECTED.read, rows)
     )
 
 
 def _pending(connection: Connection) -> tuple[PendingArtifact, ...]:
-    rows = connection.query(
-        "SELECT p.digest, p.role, p.size, j.host, j.spool, p.reason, p.noticed_at"
-        " FROM pending_artifacts p LEFT JOIN journals j ON j.key = p.journal_key"
-        " ORDER BY p.noticed_at, p.digest LIMIT ?",
-        (_LISTED,),
+    rows = fetch(
+        connection,
+        Sql(
+            f"SELECT {_PENDING.sql}"  # noqa: S608  our own names
+            " FROM pending_artifacts LEFT JOIN journals"
+            " ON journals.key = pending_artifacts.journal_key"
+            " ORDER BY pending_artifacts.noticed_at, pending_artifacts.digest LIMIT ?",
+            (_LISTED,),
+        ),
     )
-    return tuple(
-        PendingArtifact(digest_from(digest), role, size, host, spool, reason, moment_of(at))
-        for digest, role, size, host, spool, reason, at in rows
-    )
+    return tuple(make_view(PendingArtifact, values) for values, _ in map(_PENDING.read, rows))
 
 
 def _journals(connection: Connection) -> tuple[JournalState, ...]:
-    rows = connection.query(
-        "SELECT id, host, spool, branch_of, entry_count, ingested_at FROM journals ORDER BY key"
-    )
+    select = Sql(f"SELECT {_JOURNAL.sql} FROM journals ORDER BY key")  # noqa: S608  our own names
+    rows = fetch(connection, select)
     return tuple(
-        JournalState(uuid_from(one), host, spool, _uuid(branch_of), count, moment_of(at))
-        for one, host, spool, branch_of, count, at in rows
+        make_view(JournalState, values, damage=damage_of("journals", values["key"], problems))
+        for values, problems in map(_JOURNAL.read, rows)
     )
-
-
-def _uuid(value: object) -> UUID | None:
-    return None if value is None else uuid_from(value)

@@ -51,13 +51,19 @@ _TABLES: Final = {
     " started_at:time finished_at:time? duration_ms:integer? error_kind:text?"
     " exit_status:integer? signal:integer? timed_out:flag? output_size:integer?"
     " lost_size:integer? truncated:flag?",
+    "journals": "key:integer id:id host:text spool:text branch_of:id? entry_count:integer"
+    " next_index:integer head:bytes? segment:integer segment_offset:integer frame_offset:integer?"
+    " created_at:time ingested_at:time",
     "messages": "key:integer id:id seq:integer role:text text:digest document:digest?"
     " payload:digest? wire_format:text? created_at:time",
     "omissions": "invocation_key:integer stage:text field:text unit:text before_count:integer"
     " after_count:integer reason:text",
-    "pending_artifacts": "spooled:text? reason:text",
+    "pending_artifacts": "digest:digest spooled:text? role:text size:integer reason:text"
+    " noticed_at:time",
+    "rejected_facts": "n:integer? subject_id:id? reason:text rejected_at:time",
     "sessions": "key:integer id:id name:text? parent_id:id? title:text? agent:text?"
     " environment:digest? opened_at:time closed_at:time? close_reason:text?",
+    "store_info": "key:integer id:id format:integer artifact_root:text created_at:time",
     "streams": "invocation_key:integer role:text digest:digest size:integer line_count:integer"
     " produced_size:integer produced_line_count:integer loss_reason:text? receipt_offset:integer?",
     "surfaces": "arguments:text? output:text? canonical:text? receipt:text? renderer:text?"

@@ -26,6 +26,7 @@ from tooltrail.store.read.rows import (
     fetch_value,
     joined,
     limited,
+    sum_of,
     where,
 )
 from tooltrail.store.views import ArtifactView, SessionView, StoreCounts, ToolView
@@ -83,20 +84,17 @@ SELECT key FROM messages WHERE session_key = ? AND role = ?
 AND (text = ? OR key IN (SELECT message_key FROM tool_offers)) ORDER BY seq DESC LIMIT 1"""
 
 
-def _sum(of: str) -> str:
-    """SQL for a sum: 0 for no rows, and an integer, since PostgreSQL returns a decimal."""
-    return f"CAST(coalesce(sum({of}), 0) AS bigint)"
-
-
 _INVOCATIONS: Final = Sql(
-    f"SELECT count(*), {_sum('output_size')}, {_sum('lost_size')},"
-    f" {_sum('CASE WHEN lost_size > 0 THEN 1 ELSE 0 END')} FROM invocations"
+    f"SELECT count(*), {sum_of('output_size')}, {sum_of('lost_size')},"
+    f" {sum_of('CASE WHEN lost_size > 0 THEN 1 ELSE 0 END')} FROM invocations"
 )
 _NOT_OK: Final = Sql(  # with an index of these alone
     "SELECT outcome, count(*) FROM invocations WHERE outcome <> 'ok' GROUP BY outcome"
 )
-_ARTIFACTS: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('stored_size')} FROM artifacts")
-_BODIES: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('length(data)')} FROM bodies")
+_ARTIFACTS: Final = Sql(
+    f"SELECT count(*), {sum_of('size')}, {sum_of('stored_size')} FROM artifacts"
+)
+_BODIES: Final = Sql(f"SELECT count(*), {sum_of('size')}, {sum_of('length(data)')} FROM bodies")
 
 
 def list_sessions(

@@ -17,6 +17,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import zstandard
@@ -25,6 +26,7 @@ from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import NO_NUMBER
 from tooltrail.store.ingest.behind import LEDGER_JOURNALS
+from tooltrail.store.read.rows import sum_of
 from tooltrail.store.search.words import Phrase, words_of
 
 UNREAD: Final = "\u2400"
@@ -58,14 +60,23 @@ _DAMAGED: Final = "the index of words is damaged; `tooltrail db index --rebuild`
 
 _BLOCKS: Final = "SELECT journal_key, n, block FROM search_words WHERE initial = ?"
 
-_BEHIND: Final = f"""
+_FILLED: Final = f"""
 SELECT key, first, until FROM (SELECT ledger.key, coalesce(search_cursors.n, 0) AS first,
 (SELECT max(n) + 1 FROM ledger_entries WHERE journal_key = ledger.key
 AND n < coalesce(journals.next_index, {NO_NUMBER})) AS until FROM {LEDGER_JOURNALS} AS ledger
 LEFT JOIN journals ON journals.key = ledger.key
-LEFT JOIN search_cursors ON search_cursors.journal_key = ledger.key) AS behind
-WHERE until > first ORDER BY key"""
-"""A number behind the end of a journal is damage: with it, newer entries would never be indexed."""
+LEFT JOIN search_cursors ON search_cursors.journal_key = ledger.key) AS filled"""
+"""How far the index of each journal is filled, and the end of its ledger. An entry behind the end
+of the journal is damage: with it, newer entries would never be indexed."""
+
+_BEHIND: Final = f"{_FILLED} WHERE until > first ORDER BY key"
+
+_CURSORS: Final = "SELECT journal_key, n FROM search_cursors"
+
+_STARTED: Final = """
+SELECT i.key FROM ledger_entries AS e JOIN invocations AS i ON i.id = e.subject_id
+AND i.journal_key = e.journal_key AND i.start_entry = e.n
+WHERE e.journal_key = ? AND e.n >= ? AND e.n < ? AND e.kind = 'call.started'"""
 
 
 class Behind(NamedTuple):
@@ -101,7 +112,7 @@ def read_state(connection: Connection) -> dict[str, int]:
     if not has_index(connection):
         return {"is_on": False, "size": 0, "entry_count": 0, "waiting_count": 0}
     sized = _SIZE_IN_FILE if connection.is_sqlite else _SIZE_ON_SERVER
-    filled = connection.query("SELECT coalesce(sum(n), 0) FROM search_cursors")
+    filled = connection.query(f"SELECT {sum_of('n')} FROM search_cursors")
     return {
         "is_on": True,
         "size": int(connection.query(sized)[0][0]),
@@ -172,6 +183,41 @@ def check_blocks(connection: Connection) -> Iterator[str]:
         if not any(missing.values()):
             return
     yield _DAMAGED
+
+
+def check_cursors(connection: Connection) -> Iterator[str]:
+    """A sentence if a search would miss calls: a cursor is ahead of the ledger or of the batches.
+
+    A word that was removed from a block, with a new checksum, is not noticed.
+    """
+    if not has_index(connection):
+        return
+    with suppress(DamageError, TypeError, ValueError):
+        ends = {key: end for key, _, end in connection.query(_FILLED)}
+        cursors: dict[int, int] = {key: n for key, n in connection.query(_CURSORS)}
+        batches: defaultdict[int, dict[int, set[int]]] = defaultdict(dict)
+        for journal, n, block in connection.query(f"{_BLOCKS} ORDER BY n", (_OWNERS,)):
+            batches[journal][n] = {int(owner) for owner in _unpacked(block).split()[:-1]}
+        if all(
+            cursors.get(journal, 0) <= ends.get(journal, 0)
+            and _has_calls(connection, journal, batches[journal], cursors.get(journal, 0))
+            for journal in cursors.keys() | batches.keys()
+        ):
+            return
+    yield _DAMAGED
+
+
+def _has_calls(
+    connection: Connection, journal_key: int, batches: Mapping[int, set[int]], cursor: int
+) -> bool:
+    """Whether the batches of a journal are before its cursor, and have the calls before it."""
+    owners = {0: set[int](), **batches}
+    for first, end in pairwise([*owners, cursor]):
+        started = connection.query(_STARTED, (journal_key, first, end))
+        is_behind = end <= first and first in batches
+        if is_behind or not owners[first] >= {key * 2 for (key,) in started}:
+            return False
+    return True
 
 
 def _owners_of(connection: Connection, word: bytes, goes_on: bool = False) -> set[int]:
