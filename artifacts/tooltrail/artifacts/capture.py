@@ -123,9 +123,14 @@ class Capture:
         """Capture the next bytes, of items of any type; the caller may reuse `chunk` afterwards.
 
         Raises:
-            InvalidRecordError: the capture is closed, or was made by the parent of this process.
+            InvalidRecordError: the capture is closed, or was made by the parent of this process, or
+                `chunk` has another type.
         """
-        size = memoryview(chunk).nbytes
+        try:
+            size = memoryview(chunk).nbytes
+        except TypeError:
+            kind = type(chunk).__name__
+            raise InvalidRecordError(f"a capture takes bytes, not {kind}") from None
         is_counted = False
         try:
             self._refuse_child()

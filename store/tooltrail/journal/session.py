@@ -57,7 +57,7 @@ class Session(AbstractContextManager["Session"], AbstractAsyncContextManager["Se
 
     The end of a `with` block closes a session from `open`, and leaves one from `join` open.
 
-    Every method that records raises `SessionClosedError` if this process closed the session,
+    Every method that records raises `SessionClosedError` if this object closed the session,
     `InvalidRecordError` if a value cannot be recorded, and `UnavailableError` if the spool cannot
     be written, or with `strict` the database cannot be reached.
 

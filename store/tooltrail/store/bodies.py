@@ -114,6 +114,8 @@ def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> by
             )
         except zstandard.ZstdError as error:
             raise DamageError(f"body {digest} is damaged: {error}", path=digest) from error
+    elif encoding != "raw":
+        raise DamageError(f"body {digest} is damaged: its encoding is unknown", path=digest)
     if len(data) != size or digest_of(data) != digest:
         raise DigestMismatchError(f"body {digest} is damaged: it has another digest", path=digest)
     return data

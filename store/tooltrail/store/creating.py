@@ -46,6 +46,7 @@ def create(target: Target, artifacts: str | Path | None, spool: Path) -> UUID:
                 # Prevents other schema changes until the transaction ends.
                 connection.query("SELECT pg_advisory_xact_lock(?)", (SCHEMA_LOCK,))
             _refuse_store(connection)
+            _refuse_encoding(connection)
             store_id = _make_schema_and_mark(connection, _new_root(target, artifacts, spool))
         make_durable(database)
     return store_id
@@ -78,6 +79,15 @@ def _refuse_store(connection: Connection) -> None:
     if read_revision(connection) is not None:
         raise StoreExistsError(f"there is a store in {connection.target} already")
     refuse_other(connection, InvalidRecordError)
+
+
+def _refuse_encoding(connection: Connection) -> None:
+    """Raise `InvalidRecordError` for a database on a server that cannot store every text."""
+    if not connection.is_sqlite:
+        ((encoding,),) = connection.query("SHOW server_encoding")
+        if encoding != "UTF8":
+            problem = f"has the encoding {encoding}; a store needs a database with UTF8"
+            raise InvalidRecordError(f"{connection.target} {problem}")
 
 
 def _make_schema_and_mark(connection: Connection, root: str) -> UUID:

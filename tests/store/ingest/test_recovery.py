@@ -140,10 +140,21 @@ def test_calls_of_one_living_and_one_dead_program_are_told_apart(parts: StorePar
     owner.release()
 
 
+def test_streams_with_any_role_are_recovered(parts: StoreParts) -> None:
+    session, call, owner = next_id(), next_id(), dead_owner(parts)
+    for role in ("logs/out", "x.recovered", "x"):
+        spool(parts, call, role.encode() + LONG, role=role)
+    parts.ingest(started(session, call, owner=owner))
+    assert parts.rows(schema.streams, "role", "digest") == [
+        (role, digest_of(role.encode() + LONG)) for role in ("logs/out", "x.recovered", "x")
+    ]
+    assert not (parts.spool / str(call)).exists()
+
+
 def test_what_a_killed_recovery_left_is_in_nobody_s_way(parts: StoreParts) -> None:
     session, call, owner = next_id(), next_id(), dead_owner(parts)
     spool(parts, call, LONG)
-    (parts.spool / str(call) / "stdout.recovered.zst").write_bytes(b"half a fra")
+    (parts.spool / str(call) / "stdout.recovered").write_bytes(b"half a fra")
     parts.ingest(started(session, call, owner=owner))
     assert parts.rows(schema.streams, "digest") == [(digest_of(LONG),)]
     assert not parts.rejections()

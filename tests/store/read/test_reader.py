@@ -22,6 +22,8 @@ from tooltrail.records import (
 )
 from tooltrail.records.fact_spelling import shown_json
 from tooltrail.records.facts import ArtifactFact, OmissionFact, SessionClosed, Shown
+from tooltrail.store.expressions import Comparison
+from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.views import InvocationDetail, InvocationView
 
 pytestmark = pytest.mark.both_engines
@@ -344,3 +346,26 @@ def test_totals_count_what_was_recorded(parts: StoreParts) -> None:
     assert (counts.body_count, counts.body_bytes) == (3, len(made[0].policy) + 100)
     assert parts.reader.counts().body_count is None
     assert parts.reader.policy_json(digest_of(made[0].policy)) == made[0].policy.decode()
+
+
+def test_a_size_that_is_too_large_is_in_no_sum(parts: StoreParts) -> None:
+    session, largest = new_id(), (1 << 63) - 1
+    parts.ingest(*entries_of([call(session, n, stdout=b"12345") for n in (1, 2, 3)]))
+    parts.alter(f"UPDATE invocations SET output_size = {largest} WHERE seq < 3")
+    parts.alter(f"UPDATE bodies SET size = {largest}")
+    counts = parts.reader.counts(with_bodies=True)
+    assert (counts.produced_bytes, counts.body_bytes) == (5, 0)
+
+
+def test_a_second_row_of_texts_stops_no_list(parts: StoreParts) -> None:
+    calls = [call(new_id(), n, stdout=b"12345") for n in (1, 2)]
+    parts.ingest(*entries_of(calls))
+    if parts.database.is_server:
+        parts.alter("ALTER TABLE surfaces DROP CONSTRAINT pk_surfaces")
+    else:
+        parts.run("PRAGMA legacy_alter_table = ON")  # views name the table
+        parts.alter("ALTER TABLE surfaces RENAME TO lost")
+        parts.run("CREATE TABLE surfaces AS SELECT * FROM lost")
+    parts.run("INSERT INTO surfaces SELECT * FROM surfaces")
+    found = parts.reader.invocations(InvocationFilter(expression=Comparison("size", "=", 5)))
+    assert {one.id for one in found.items} == {one.started.id for one in calls}

@@ -148,7 +148,7 @@ def test_every_tombstone_is_listed(copied: StoreParts) -> None:
     )
     found = [one for one in copied.verify() if one.table == "tombstones"]
     assert [(one.kind, one.subject) for one in found] == [("incomplete", f"body {digest}")]
-    assert found[0].message == f"body {digest} was removed, as its tombstone says: forged"
+    assert found[0].message == f"body {digest} was removed, says its tombstone: forged"
 
 
 def test_an_artifact_with_a_tombstone_is_compared_as_long_as_it_is_there(
@@ -192,3 +192,52 @@ def test_an_impossible_value_of_one_of_several_journals_is_named(
     assert copied.damage() == []
     copied.run(change)
     assert any(one.subject.startswith(subject) for one in copied.damage())
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("invocations", "start_entry"), ("messages", "entry")]
+)
+def test_a_row_that_names_no_entry_is_named(copied: StoreParts, table: str, column: str) -> None:
+    loosen(copied, table)
+    name = UUID(int=998)
+    copied.run(f"INSERT INTO {table} SELECT * FROM {table} ORDER BY key LIMIT 1")
+    last = f"rowid = (SELECT max(rowid) FROM {table})"
+    copied.run(f"UPDATE {table} SET key = 998, id = ?, {column} = NULL WHERE {last}", [name.bytes])
+    kind = "call" if table == "invocations" else "message"
+    assert (table, column, f"{kind} {name}") in places(copied)
+
+
+def test_a_call_without_a_key_stops_nothing(copied: StoreParts) -> None:
+    loosen(copied, "invocations")
+    copied.run(f"UPDATE invocations SET key = NULL WHERE id = x'{SHORT.bytes.hex()}'")
+    copied.run("UPDATE messages SET role = 'user' WHERE id = ?", [RICH.bytes])
+    subjects = {one.subject for one in copied.damage()}
+    assert {f"call {SHORT}", f"message {RICH}"} <= subjects
+
+
+def test_an_unknown_encoding_of_a_body_is_named(copied: StoreParts) -> None:
+    loosen(copied, "bodies")
+    where = "key = (SELECT min(key) FROM bodies WHERE encoding = 'raw')"
+    ((digest,),) = copied.run(f"SELECT digest FROM bodies WHERE {where}")
+    copied.run(f"UPDATE bodies SET encoding = 'gzip' WHERE {where}")
+    assert {one.subject for one in copied.damage()} == {f"body sha256:{digest.hex()}"}
+
+
+def test_a_tombstone_of_a_body_that_is_here_says_so(copied: StoreParts) -> None:
+    ((digest,),) = copied.run("SELECT digest FROM bodies WHERE data IS NOT NULL LIMIT 1")
+    copied.run(f"{BURIED} VALUES ('body', ?, 1, 'forged', 'r', 'a', 7)", [digest])
+    said = f"body sha256:{digest.hex()} has a tombstone, but is here: forged"
+    assert said in {one.message for one in copied.verify()}
+
+
+@pytest.mark.parametrize(("n", "said"), [(5, "stands twice in the ledger"), (-1, "was added")])
+def test_an_added_entry_is_named(copied: StoreParts, n: int, said: str) -> None:
+    loosen(copied, "ledger_entries")
+    copied.run(
+        "INSERT INTO ledger_entries SELECT journal_key, ?, kind, subject_id, fact, hash"
+        " FROM ledger_entries WHERE n = 5",
+        [n],
+    )
+    messages = [one.message for one in copied.damage()]
+    assert any(one.startswith(f"entry {n} of journal ") and one.endswith(said) for one in messages)
+    assert not any("removed" in one for one in messages)

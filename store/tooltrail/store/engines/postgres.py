@@ -1,8 +1,9 @@
 """Connections to a PostgreSQL server, which may be unreachable, slow or hung.
 
-Settings in the URL take precedence over the defaults below.
+Settings in the URL take precedence over the defaults below, but not over `_REQUIRED`.
 """
 
+import logging
 import time
 from collections.abc import Generator, Mapping
 from contextlib import suppress
@@ -41,6 +42,9 @@ _OPTIONS: Final = (
 )
 """Session settings. `make_durable` makes commits durable before the journal deletes its copy."""
 
+_REQUIRED: Final = "-c standard_conforming_strings=on -c datestyle=ISO"
+"""Settings without which bytes and times would be stored or read wrongly."""
+
 
 def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     """A connection in autocommit mode, so that `Database` begins every transaction itself.
@@ -58,9 +62,11 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
         raise UnavailableError(f"{message}: pip install 'tooltrail[postgres]'") from error
     named = parse_qs(urlsplit(target.url).query)
     settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
-    options = " ".join([_OPTIONS, *named.get("options", ())])
+    options = " ".join([_OPTIONS, *named.get("options", ()), _REQUIRED])
+    # Without a handler, Python prints the warnings of the driver about lost connections.
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())
     try:
-        conninfo = make_conninfo(target.url, options=options, **settings)
+        conninfo = make_conninfo(target.url, options=options, client_encoding="UTF8", **settings)
     except psycopg.ProgrammingError:
         # No cause: it may quote a part of a password.
         raise InvalidRecordError("the database URL cannot be read") from None

@@ -30,7 +30,8 @@ _DAMAGED: Final = "damaged"
 """Folder of the spool for files that could not be read to the end: evidence for people."""
 
 _SUFFIX: Final = ".zst"
-_RECOVERED: Final = ".recovered.zst"
+_RECOVERED: Final = ".recovered"
+"""Ending of the files with salvaged output, which have no role."""
 
 
 def ending_entries(spool: Path, started: CallStarted | AnswerStarted) -> list[Entry]:
@@ -84,20 +85,19 @@ def _read_left_output(spool: Path, started: CallStarted | AnswerStarted) -> list
     folder = spool / str(started.id)
     found = list[CapturedStream]()
     with unavailable_if_failing(f"{folder} cannot be read"):
-        for file in sorted(folder.glob(f"*{_SUFFIX}")):
-            if not file.name.endswith(_RECOVERED):
-                kept = spool / _DAMAGED / f"{started.id}-{file.name}"
-                with suppress(InvalidRecordError):  # not the file of a stream
-                    found.append(_salvage(file, kept))
+        for file in sorted(folder.rglob(f"*{_SUFFIX}")):
+            role = file.relative_to(folder).as_posix().removesuffix(_SUFFIX)
+            kept = spool / _DAMAGED / f"{started.id}-{role.replace('/', '-')}{_SUFFIX}"
+            with suppress(InvalidRecordError):  # not the file of a stream
+                found.append(_salvage(file, role, kept))
         if found:
             sync(folder)
     return found
 
 
-def _salvage(file: Path, kept: Path) -> CapturedStream:
+def _salvage(file: Path, role: str, kept: Path) -> CapturedStream:
     """Capture the part of a file that can be decoded; a damaged file is also kept in `kept`."""
-    role = file.name.removesuffix(_SUFFIX)
-    staged = file.with_name(f"{role}{_RECOVERED}")
+    staged = file.with_suffix(_RECOVERED)
     # A killed ingester may have left a file.
     staged.unlink(missing_ok=True)
     salvaged = salvage(file, role, staged, edge_bytes=_EDGE_BYTES, moves_to=kept)

@@ -26,9 +26,11 @@ from tooltrail.store.expressions import (
 )
 from tooltrail.store.read.rows import Sql, joined
 
-_SESSION: Final = "(SELECT held.{} FROM sessions AS held WHERE held.key = invocations.session_key)"
+_SESSION: Final = (
+    "(SELECT held.{} FROM sessions AS held WHERE held.key = invocations.session_key LIMIT 1)"
+)
 
-_SURFACES: Final = "(SELECT {} FROM surfaces AS s WHERE s.invocation_key = invocations.key)"
+_SURFACES: Final = "(SELECT {} FROM surfaces AS s WHERE s.invocation_key = invocations.key LIMIT 1)"
 
 _COLUMNS: Final = {
     "tool": "invocations.tool_name",

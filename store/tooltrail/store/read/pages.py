@@ -47,7 +47,8 @@ SMALL_COLUMNS: Final = (
     Computed("invocations.state", "state", "state"),
     Computed(
         "COALESCE(invocations.title, (SELECT substr(surfaces.arguments, 1,"
-        f" {PREVIEWED_CHARS}) FROM surfaces WHERE surfaces.invocation_key = invocations.key), '')",
+        f" {PREVIEWED_CHARS}) FROM surfaces WHERE surfaces.invocation_key = invocations.key"
+        " LIMIT 1), '')",
         "arguments_preview",
         "text",
     ),

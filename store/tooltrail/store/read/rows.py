@@ -71,12 +71,14 @@ def is_in(column: str, values: Sequence[object]) -> Sql:
     return Sql(f"{column} {marks}", tuple(values))
 
 
-def sum_of(value: str) -> str:
-    """SQL for a sum of integers: an integer, and 0 for no rows. Damaged values do not overflow it.
+_LARGEST: Final = 1 << 50
+"""Largest size in a sum: a petabyte. A larger one is damaged, and could make the sum too large."""
 
-    A sum is exact below 2 ** 53, which is 9 petabytes.
-    """
-    return f"CAST(coalesce(sum(CAST({value} AS double precision)), 0) AS bigint)"
+
+def sum_of(value: str) -> str:
+    """SQL for a sum of integers: an integer, and 0 for no rows. Leaves out damaged values."""
+    is_size = f"{value} BETWEEN {-_LARGEST} AND {_LARGEST}"
+    return f"CAST(coalesce(sum(CASE WHEN {is_size} THEN {value} END), 0) AS bigint)"
 
 
 def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:

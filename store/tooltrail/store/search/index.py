@@ -194,7 +194,7 @@ def check_cursors(connection: Connection) -> Iterator[str]:
         return
     with suppress(DamageError, TypeError, ValueError):
         ends = {key: end for key, _, end in connection.query(_FILLED)}
-        cursors: dict[int, int] = {key: n for key, n in connection.query(_CURSORS)}
+        cursors: dict[int, int] = dict(connection.query(_CURSORS))
         batches: defaultdict[int, dict[int, set[int]]] = defaultdict(dict)
         for journal, n, block in connection.query(f"{_BLOCKS} ORDER BY n", (_OWNERS,)):
             batches[journal][n] = {int(owner) for owner in _unpacked(block).split()[:-1]}

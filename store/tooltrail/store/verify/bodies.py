@@ -132,10 +132,14 @@ def check_pending(checking: Checking) -> Iterator[list[Finding]]:
 def check_tombstones(checking: Checking) -> Iterator[list[Finding]]:
     """List what was removed on purpose. No fact says it, so each tombstone is a finding."""
     for rows in checking.source.scan("tombstones", "key", _ROWS_AT_ONCE):
+        digests = [row["digest"] for row in rows if isinstance(row["digest"], bytes)]
+        found = checking.source.rows("bodies", "digest", digests, "data IS NOT NULL")
+        present = {("body", row["digest"]) for row in found}
         for row in rows:
             subject = f"{row['kind']} {checking.digest(row['digest'])}"
-            message = f"{subject} was removed, as its tombstone says: {row['reason']}"
-            checking.incomplete(subject, "tombstones", message)
+            is_here = (row["kind"], row["digest"]) in present
+            says = "has a tombstone, but is here" if is_here else "was removed, says its tombstone"
+            checking.incomplete(subject, "tombstones", f"{subject} {says}: {row['reason']}")
         yield checking.take()
 
 

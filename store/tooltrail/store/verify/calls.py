@@ -53,7 +53,7 @@ def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, "Call"]:
     source, connection = checking.source, checking.connection
     names = list(dict.fromkeys(map(connection.uuid, ids)))
     found = checking.named("invocations", "id", names).values()
-    keys = sorted(row["key"] for row in found)
+    keys = sorted(row["key"] for row in found if isinstance(row["key"], int))
     texts = source.owned("surfaces", "invocation_key", keys)
     children = {table: source.owned(table, "invocation_key", keys) for table in OF_CALLS}
     calls = dict[UUID, Call]()

@@ -23,6 +23,7 @@ class _Rule(NamedTuple):
         extra: condition of rows without a fact; `t` is the table.
         column: column that names a fact. Rows are only searched if more rows name a fact than
             were compared. None: rows are always searched.
+        may_be_null: whether a row without a value in this column names no fact.
         names: columns that identify the row.
     """
 
@@ -31,17 +32,24 @@ class _Rule(NamedTuple):
     extra: str
     column: str | None = None
     names: str = "t.id"
+    may_be_null: bool = False
 
 
-def _of_fact(table: str, column: str, kinds: str, journal: str = "journal_key") -> _Rule:
-    """Rows that name an entry which is not their fact."""
+def _of_fact(table: str, column: str, kinds: str, journal: str | None = None) -> _Rule:
+    """Rows that name an entry which is not their fact.
+
+    `journal` is the column with the journal, if a row may have no such entry.
+    """
+    may_be_null, journal = journal is not None, journal or "journal_key"
     extra = (
-        f"t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_entries AS l"
+        "NOT EXISTS (SELECT 1 FROM ledger_entries AS l"
         f" WHERE l.journal_key = t.{journal} AND l.n = t.{column} AND l.kind IN ({kinds})"
         " AND l.subject_id = t.id)"
     )
+    if may_be_null:
+        extra = f"t.{column} IS NOT NULL AND {extra}"
     subject = "call" if table == "invocations" else table.removesuffix("s")
-    return _Rule(table, subject, extra, column)
+    return _Rule(table, subject, extra, column, may_be_null=may_be_null)
 
 
 def _of_owner(table: str, owner: str, what: str) -> _Rule:
@@ -76,7 +84,13 @@ _RULES: Final = (
     _Rule("sessions", "session", _UNKNOWN_SESSION),
     _Rule("sessions", "session", _UNKNOWN_JOURNAL),
     *(
-        _Rule("sessions", "session", f"t.{entry} IS NULL AND t.{column} IS NOT NULL", column)
+        _Rule(
+            "sessions",
+            "session",
+            f"t.{entry} IS NULL AND t.{column} IS NOT NULL",
+            column,
+            may_be_null=True,
+        )
         for *columns, entry in (OPENING, CLOSING)
         for column in columns
     ),
@@ -102,7 +116,8 @@ def check_extras(checking: Checking) -> Iterator[list[Finding]]:
         table = rule.table
         try:
             if rule.column is not None:
-                sql = f"SELECT count({rule.column}) FROM {table}"
+                counted = rule.column if rule.may_be_null else "*"
+                sql = f"SELECT count({counted}) FROM {table}"
                 ((count,),) = checking.source.query(sql)
                 if count <= checking.matched[f"{table}.{rule.column}"]:
                     continue
