@@ -262,7 +262,6 @@ def test_a_damaged_run_hides_no_other(made: Cli) -> None:
     for command, said in (("ls", "digest holds no digest"), ("stats", "started_at holds no time")):
         ended = made.run("agents", command)
         assert ended.code == 1
-        assert [line.split()[0] for line in ended.lines[1:]][:1] != []
         assert "tester" in ended.text
         assert "reviewer" not in ended.text
         assert ended.sentence.startswith("row 1 of agent_legs is damaged: ")

@@ -135,10 +135,10 @@ def say_damage(found: Iterable[object]) -> ExitCode:
     if not named:
         return ExitCode.OK
     if more := len(named[_MOST_NAMED:]):
-        named[_MOST_NAMED:] = [counted(more, "more damaged row")]
+        named[_MOST_NAMED:] = [counted(more, "more problem")]
     for one in named[:-1]:
         say(f"tooltrail: {one}")
-    say(f"tooltrail: {named[-1]}; `tooltrail verify` names all damage")
+    say(f"tooltrail: {named[-1]}; `tooltrail verify` compares all records")
     return ExitCode.DAMAGED
 
 

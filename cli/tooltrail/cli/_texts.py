@@ -72,8 +72,8 @@ class Text(NamedTuple):
 
     Attributes:
         role: the role of the stream; empty for an artifact.
-        blocks: reads its bytes from the beginning, if the call has ended after the digest of all
-            was compared. Close the generator: it holds an open file.
+        blocks: reads its bytes from the beginning. If the call has ended, their digest is compared
+            first. Close the generator: it holds an open file.
         artifact: opens a reader of the parts of an artifact; needs the index of the artifact.
             None for a stream that is no artifact.
     """

@@ -67,7 +67,7 @@ def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
         with database.read() as connection:
             _refuse_store(connection)
     sink = open_sink(resolve_root(target, root), create=True)
-    find_own_mark(sink, str(target))
+    find_own_mark(sink, str(target))  # refuses the root of another store
     with unavailable_if_failing(f"database {target} cannot be made"):
         make_durable_folders(target.path.parent)
         # SQLite would create a file that every user may read. The WAL gets the mode of the file.

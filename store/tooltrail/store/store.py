@@ -166,7 +166,7 @@ class Store(AbstractContextManager["Store"]):
         is_patient, self.lag = self.lag is None, None
         try:
             with self.database.read() as connection:
-                read_info(connection)
+                read_info(connection)  # damage of the row prevents ingestion
                 behind = what_is_behind(connection, self.spool)
             if behind is not None:
                 wait_until_free(self.database, READ_WAIT_S if is_patient else 0)

@@ -55,7 +55,7 @@ def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> 
 
 
 def damage_in(transcript: Transcript) -> list[str]:
-    """What of a transcript is damaged or missing: one sentence for each row or gap."""
+    """The damage of a transcript: a sentence for each damaged row or missing position."""
     found = [transcript.session.damage]
     found += [
         one.damage if isinstance(one, MessageView) else one.summary.damage

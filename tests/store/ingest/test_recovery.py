@@ -151,6 +151,18 @@ def test_streams_with_any_role_are_recovered(parts: StoreParts) -> None:
     assert not (parts.spool / str(call)).exists()
 
 
+def test_damaged_streams_of_like_roles_are_both_kept(parts: StoreParts) -> None:
+    session, call, owner = next_id(), next_id(), dead_owner(parts)
+    for role in ("a/b", "a-b"):
+        spool(parts, call, role.encode() + LONG, role=role)
+        file = parts.spool / str(call) / f"{role}.zst"
+        file.write_bytes(file.read_bytes()[:200] + b"damaged" + file.read_bytes()[207:])
+    parts.ingest(started(session, call, owner=owner))
+    kept = [one for one in (parts.spool / "damaged").rglob("*.zst") if one.is_file()]
+    assert len(kept) == 2
+    assert kept[0].read_bytes() != kept[1].read_bytes()
+
+
 def test_what_a_killed_recovery_left_is_in_nobody_s_way(parts: StoreParts) -> None:
     session, call, owner = next_id(), next_id(), dead_owner(parts)
     spool(parts, call, LONG)

@@ -46,6 +46,10 @@ _REQUIRED: Final = "-c standard_conforming_strings=on -c datestyle=ISO"
 """Settings without which bytes and times would be stored or read wrongly."""
 
 
+_NO_OUTPUT: Final = logging.NullHandler()
+"""A handler for the warnings of the driver; without one, Python prints them on stderr."""
+
+
 def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     """A connection in autocommit mode, so that `Database` begins every transaction itself.
 
@@ -63,8 +67,7 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     named = parse_qs(urlsplit(target.url).query)
     settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
     options = " ".join([_OPTIONS, *named.get("options", ()), _REQUIRED])
-    # Without a handler, Python prints the warnings of the driver about lost connections.
-    logging.getLogger("psycopg").addHandler(logging.NullHandler())
+    logging.getLogger("psycopg").addHandler(_NO_OUTPUT)
     try:
         conninfo = make_conninfo(target.url, options=options, client_encoding="UTF8", **settings)
     except psycopg.ProgrammingError:

@@ -10,7 +10,8 @@ from tooltrail.records.digests import ALGORITHM, Digest
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 NO_NUMBER: Final = 1 << 62
 """Every key, and every position in a session or a ledger, is smaller in a store without damage. New
-rows are numbered as if larger ones were absent: SQLite has no number behind its largest one."""
+rows get the next number below it. Larger numbers are damage, and SQLite has no number after its
+largest one."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 

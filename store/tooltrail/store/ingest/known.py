@@ -36,12 +36,18 @@ class Entry(NamedTuple):
 
 
 _REFERRING: Final = {
-    "sessions": (("invocations", "session_key"), ("messages", "session_key")),
-    "invocations": (("surfaces", "invocation_key"),),
-    "messages": (("tool_offers", "message_key"), ("agent_legs", "message_key")),
+    "sessions": ("invocations", "messages", "agent_legs", "agent_outcomes"),
+    "invocations": (
+        "surfaces",
+        "streams",
+        "omissions",
+        "invocation_artifacts",
+        "structured_outputs",
+    ),
+    "messages": ("tool_offers", "agent_legs", "agent_outcomes"),
 }
-"""Tables and columns with the keys of a table. A new row must not get the key of a lost row: what
-the lost row left would seem to be of the new one."""
+"""Tables with the keys of a table. A new row must not get the key of a lost row: the rows that
+still refer to the lost row would then belong to the new one."""
 
 
 @dataclass(slots=True)
@@ -205,9 +211,10 @@ def _next_keys(connection: Connection, table: str, count: int) -> Iterable[int]:
     if not count:
         return []
     if connection.is_sqlite:
+        owner = f"{table.removesuffix('s')}_key"
         used = (
             f"SELECT max({column}) AS key FROM {of} WHERE {column} < {NO_NUMBER}"
-            for of, column in ((table, "key"), *_REFERRING[table])
+            for of, column in ((table, "key"), *((one, owner) for one in _REFERRING[table]))
         )
         newest = f"SELECT coalesce(max(key), 0) FROM ({' UNION ALL '.join(used)}) AS used"
         ((last,),) = connection.query(newest)

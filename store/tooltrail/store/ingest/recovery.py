@@ -87,11 +87,9 @@ def _read_left_output(spool: Path, started: CallStarted | AnswerStarted) -> list
     with unavailable_if_failing(f"{folder} cannot be read"):
         for file in sorted(folder.rglob(f"*{_SUFFIX}")):
             role = file.relative_to(folder).as_posix().removesuffix(_SUFFIX)
-            kept = spool / _DAMAGED / f"{started.id}-{role.replace('/', '-')}{_SUFFIX}"
+            kept = spool / _DAMAGED / f"{started.id}-{role}{_SUFFIX}"
             with suppress(InvalidRecordError):  # not the file of a stream
                 found.append(_salvage(file, role, kept))
-        if found:
-            sync(folder)
     return found
 
 
@@ -102,9 +100,10 @@ def _salvage(file: Path, role: str, kept: Path) -> CapturedStream:
     staged.unlink(missing_ok=True)
     salvaged = salvage(file, role, staged, edge_bytes=_EDGE_BYTES, moves_to=kept)
     if salvaged.problem is not None:
-        kept.parent.mkdir(mode=0o700, exist_ok=True)
+        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
             kept.hardlink_to(file)
     if salvaged.captured.staged is not None:
         sync(salvaged.captured.staged)
+        sync(salvaged.captured.staged.parent)
     return salvaged.captured

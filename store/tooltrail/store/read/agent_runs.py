@@ -1,8 +1,8 @@
 """Reads agent runs: legs with all submissions, versions of agents, accepted results.
 
 Every function raises `UnavailableError` if the store cannot be reached, and `DamageError` if
-something that it reads is damaged. A list with `on_error` goes on: it leaves a row that cannot be
-read out, and passes the error to `on_error`.
+something that it reads is damaged. A list with `on_error` goes on: it skips a row that cannot be
+read, and passes the error to `on_error`.
 """
 
 from collections import defaultdict
@@ -155,7 +155,7 @@ def iter_legs(
     """
     asked = {"l.agent_id = ?": agent, "l.started_at >= ?": since}
     conditions = [Sql(one, (value,)) for one, value in asked.items() if value is not None]
-    behind: list[Sql] = []
+    behind, last = list[Sql](), 0
     while True:
         page = Sql(_LEGS) + where([*behind, *conditions]) + f" ORDER BY l.message_key LIMIT {PAGE}"
         with reader.database.read() as connection:
@@ -169,9 +169,10 @@ def iter_legs(
                 _refuse_damage("agent_legs", values["key"], problems)
                 views.append(_leg_view(values, bodies, attempts[values["session_key"]]))
         yield from views
-        if len(legs) < PAGE:
+        before, last = last, legs[-1][0]["key"] if legs else 0
+        if len(legs) < PAGE or last <= before:  # a key that is no number is read as 0
             return
-        behind = [Sql("l.message_key > ?", (legs[-1][0]["key"],))]
+        behind = [Sql("l.message_key > ?", (last,))]
 
 
 def agent_versions(

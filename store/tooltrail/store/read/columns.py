@@ -158,6 +158,11 @@ def make_view(view: type[View], values: Mapping[str, Any], **more: Any) -> View:
     return view(*map({**values, **more}.get, view.__dataclass_fields__))
 
 
+def first_line(error: object) -> str:
+    """The first line of an error: the others list each wrong member of a document."""
+    return str(error).partition("\n")[0]
+
+
 def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:
     """The damage of a row in one sentence; None if there is none."""
     if not problems:

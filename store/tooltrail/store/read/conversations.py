@@ -11,7 +11,7 @@ from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.plain_text import text_from
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.read.columns import Columns, damage_of
+from tooltrail.store.read.columns import Columns, damage_of, first_line
 from tooltrail.store.read.details import details_of
 from tooltrail.store.read.lists import OFFERING, offers_of
 from tooltrail.store.read.rows import Row, Sql, fetch
@@ -118,7 +118,7 @@ def _message(
         try:
             Message.from_json(found["document"])
         except InvalidRecordError as error:
-            problems.append(f"its document cannot be read ({error})")
+            problems.append(f"its document cannot be read ({first_line(error)})")
             found = {name: data for name, data in found.items() if name != "document"}
     text = found.get("text", b"")
     offers = bool(tools) or (role == OFFERING and not text)

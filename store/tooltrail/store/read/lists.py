@@ -15,7 +15,7 @@ from tooltrail.records.errors import InvalidRecordError, NotFoundError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
+from tooltrail.store.read.columns import Columns, Computed, damage_of, first_line, make_view
 from tooltrail.store.read.conditions import conditions_of
 from tooltrail.store.read.pages import Order, simplified
 from tooltrail.store.read.rows import (
@@ -254,7 +254,7 @@ def _tool_views(connection: Connection, rows: Sequence[Row]) -> list[ToolView]:
         body = bodies[values["digest"]]
         definition, unreadable = body.data, body.damage or _problem_of(body.data)
         if unreadable is not None:
-            problems.append(f"its definition cannot be read ({unreadable})")
+            problems.append(f"its definition cannot be read ({first_line(unreadable)})")
             definition = None
         more = {"definition_json": definition, "erasure": body.erasure}
         damage = damage_of("tools", values["digest"], problems)

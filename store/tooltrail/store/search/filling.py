@@ -119,7 +119,7 @@ def rebuild_index(
 
 
 def _batches(database: Database, behind: index.Behind) -> Iterator[index.Behind]:
-    """Parts of at most `BATCH_ENTRIES` entries. A hole in the ledger belongs to the part behind."""
+    """Parts of at most `BATCH_ENTRIES` entries. Missing entries belong to the next part."""
     first = behind.first
     while first < behind.end:
         with database.read() as connection:

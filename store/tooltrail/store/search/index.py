@@ -66,8 +66,8 @@ SELECT key, first, until FROM (SELECT ledger.key, coalesce(search_cursors.n, 0) 
 AND n < coalesce(journals.next_index, {NO_NUMBER})) AS until FROM {LEDGER_JOURNALS} AS ledger
 LEFT JOIN journals ON journals.key = ledger.key
 LEFT JOIN search_cursors ON search_cursors.journal_key = ledger.key) AS filled"""
-"""How far the index of each journal is filled, and the end of its ledger. An entry behind the end
-of the journal is damage: with it, newer entries would never be indexed."""
+"""How far the index of each journal is filled, and the end of its ledger. An entry
+behind `next_index` is damage and left out: with it, newer entries would never be indexed."""
 
 _BEHIND: Final = f"{_FILLED} WHERE until > first ORDER BY key"
 

@@ -130,7 +130,7 @@ def check_pending(checking: Checking) -> Iterator[list[Finding]]:
 
 
 def check_tombstones(checking: Checking) -> Iterator[list[Finding]]:
-    """List what was removed on purpose. No fact says it, so each tombstone is a finding."""
+    """List what was removed on purpose. No fact records it, so each tombstone is a finding."""
     for rows in checking.source.scan("tombstones", "key", _ROWS_AT_ONCE):
         digests = [row["digest"] for row in rows if isinstance(row["digest"], bytes)]
         found = checking.source.rows("bodies", "digest", digests, "data IS NOT NULL")
@@ -138,8 +138,8 @@ def check_tombstones(checking: Checking) -> Iterator[list[Finding]]:
         for row in rows:
             subject = f"{row['kind']} {checking.digest(row['digest'])}"
             is_here = (row["kind"], row["digest"]) in present
-            says = "has a tombstone, but is here" if is_here else "was removed, says its tombstone"
-            checking.incomplete(subject, "tombstones", f"{subject} {says}: {row['reason']}")
+            says = "has a tombstone, but is still stored" if is_here else "was removed"
+            checking.incomplete(subject, "tombstones", f"{subject} {says} ({row['reason']})")
         yield checking.take()
 
 

@@ -166,7 +166,7 @@ class Checking:
             self.damage(subject, table, message)
 
     def named(self, table: str, name: str, values: Sequence[Any]) -> dict[Any, Row]:
-        """The rows that have some values in a unique column; reports rows that share a value."""
+        """The rows with these values in a column that must be unique. Reports duplicates."""
         found: dict[Any, Row] = {}
         for row in self.source.rows(table, name, values):
             value = row[name]

@@ -160,7 +160,9 @@ class EntryChecks:
         if self._checking.is_strict and (is_late or not entry.lost):
             expected["is_late"] = is_late
         elif row is not None:
-            expected["is_late"] = bool(row["is_late"])  # the order of several journals is unknown
+            expected["is_late"] = bool(
+                row["is_late"]
+            )  # no fact has the order of several journals; only another type is damage
         for digest in (fact.policy, fact.environment):
             if digest is not None and digest != EMPTY:
                 self._needed.optional.setdefault(digest, subject)

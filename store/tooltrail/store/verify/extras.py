@@ -35,12 +35,10 @@ class _Rule(NamedTuple):
     may_be_null: bool = False
 
 
-def _of_fact(table: str, column: str, kinds: str, journal: str | None = None) -> _Rule:
-    """Rows that name an entry which is not their fact.
-
-    `journal` is the column with the journal, if a row may have no such entry.
-    """
-    may_be_null, journal = journal is not None, journal or "journal_key"
+def _of_fact(
+    table: str, column: str, kinds: str, journal: str = "journal_key", *, may_be_null: bool = False
+) -> _Rule:
+    """Rows that name an entry which is not their fact."""
     extra = (
         "NOT EXISTS (SELECT 1 FROM ledger_entries AS l"
         f" WHERE l.journal_key = t.{journal} AND l.n = t.{column} AND l.kind IN ({kinds})"
@@ -77,10 +75,10 @@ _UNKNOWN_JOURNAL: Final = (
 
 _RULES: Final = (
     _of_fact("invocations", "start_entry", "'call.started'"),
-    _of_fact("invocations", "end_entry", "'call.ended'", "end_journal_key"),
+    _of_fact("invocations", "end_entry", "'call.ended'", "end_journal_key", may_be_null=True),
     _of_fact("messages", "entry", _MESSAGES),
-    _of_fact("sessions", "entry", "'session.opened'", "open_journal_key"),
-    _of_fact("sessions", "close_entry", "'session.closed'", "close_journal_key"),
+    _of_fact("sessions", "entry", "'session.opened'", "open_journal_key", may_be_null=True),
+    _of_fact("sessions", "close_entry", "'session.closed'", "close_journal_key", may_be_null=True),
     _Rule("sessions", "session", _UNKNOWN_SESSION),
     _Rule("sessions", "session", _UNKNOWN_JOURNAL),
     *(

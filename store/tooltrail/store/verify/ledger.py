@@ -190,7 +190,7 @@ class Ledger:
         if self._count == 0 and self._journal.root is not None:
             self._begin_branch(n)
         if n < self._next:
-            message = f"{subject} stands twice in the ledger" if n >= 0 else f"{subject} was added"
+            message = f"{subject} is in the ledger twice" if n >= 0 else f"{subject} was added"
             self._checking.damage(subject, _LEDGER, message, "n")
             return False
         if n != self._next:

@@ -21,7 +21,7 @@ Without a key, any rows of the table may be affected.
 
 _FIRST: Final = -(1 << 63)
 _END: Final = (1 << 63) - 1
-"""The largest integer of the engines. No row has it as its number: no number could follow."""
+"""The largest integer of the engines. No row may have it as its number: none could follow."""
 
 _MOST_MISPLACED: Final = 200
 """Most rows of a table that are reported because their number is not an integer."""
