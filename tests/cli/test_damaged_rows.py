@@ -203,3 +203,61 @@ def test_a_list_of_artifacts_has_no_path_for_a_damaged_digest(whole: Cli, value:
     assert (intact["path"].startswith("sha256/"), intact["damage"]) == (True, None)
     assert "1 row with damaged values" in whole.ok("artifact", "ls").message
     assert whole.ok("artifact", "ls", "-n", "1").message.endswith("1 listed; -n 0 for all\n")
+
+
+ROWS = {
+    "UPDATE store_info SET id = 'x'": "id holds no id",
+    "UPDATE store_info SET format = 'x'": "format holds no integer",
+    "UPDATE store_info SET artifact_root = x'00'": "artifact_root holds no text",
+    "UPDATE store_info SET artifact_root = ''": "artifact_root is empty",
+}
+"""Changes of the row of the store, and what is said of them."""
+
+
+@pytest.mark.parametrize("change", ROWS)
+def test_a_damaged_row_of_the_store_hides_no_record(whole: Cli, change: str) -> None:
+    damage(whole, change)
+    damage(whole, "UPDATE messages SET text = x'00' WHERE key = 2")
+    said = f"row 1 of store_info is damaged: {ROWS[change]}"
+    for command, code in (("verify", 1), ("db check", 1), ("status", 4), ("log", 0), ("stats", 0)):
+        ended = whole.run(*command.split())
+        assert (ended.code, said in ended.text + ended.message) == (code, True), command
+    assert "message " in whole.run("verify").text
+    assert whole.run("transcript", "second").text.count("thanks for second") == 1
+    assert "unknown, since the database is damaged" in whole.run("status").text
+
+
+def test_a_lost_revision_is_damage(whole: Cli) -> None:
+    damage(whole, "DELETE FROM tooltrail_version")
+    for command in ("log", "verify", "status"):
+        ended = whole.run(command)
+        assert (ended.code, ended.stdout) == (1, b"")
+        assert "table tooltrail_version of " in ended.message
+        assert "has no row; restore the database from a backup" in ended.message
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("spool = x'00'", "spool holds no text"),
+        ("host = x'ff'", "host holds no text"),
+        ("ingested_at = 'x'", "ingested_at holds no time"),
+        ("branch_of = 'x'", "branch_of holds no id"),
+    ],
+)
+def test_a_damaged_row_of_a_journal_stops_no_status(whole: Cli, change: str, said: str) -> None:
+    damage(whole, f"UPDATE journals SET {change}")
+    for command, code in (("status", 0), ("db check", 1)):
+        ended = whole.run(*command.split())
+        assert ended.code == code
+        assert f"row 1 of journals is damaged: {said}" in ended.text + ended.message
+
+
+def test_sizes_that_are_too_large_stop_no_status(whole: Cli) -> None:
+    largest = (1 << 63) - 1
+    damage(whole, f"UPDATE invocations SET output_size = {largest}")
+    damage(whole, f"UPDATE artifacts SET size = {largest}, stored_size = {largest}")
+    assert whole.ok("status").text.count("produced     0 B") == 1
+    damage(whole, "ALTER TABLE search_cursors RENAME COLUMN n TO m")
+    ended = whole.ok("status")
+    assert "the index of words is damaged; `tooltrail db index --rebuild`" in ended.message

@@ -1,5 +1,6 @@
 """`tooltrail verify`: compare every record with the ledger."""
 
+from contextlib import suppress
 from dataclasses import asdict
 
 import click
@@ -29,14 +30,18 @@ def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -
     ingested and were not compared.
     """
     from tooltrail.cli._long_commands import share_bar
+    from tooltrail.records import DamageError
     from tooltrail.store.verify import Totals, verify
 
     totals = Totals()
     with location.open() as store, share_bar("checking") as update:
         _ = store.reader  # ingests facts that wait
+        archive = None
+        with suppress(DamageError):  # the row of the store is damaged, which is a finding
+            archive = store.archive
         found = verify(
             store.database,
-            store.archive,
+            archive,
             families=store.families if receipts else None,
             with_artifacts=not is_quick,
             totals=totals,

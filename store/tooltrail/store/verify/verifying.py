@@ -9,6 +9,7 @@ from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import FamilyRegistry
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.database import Database
+from tooltrail.store.info import read_info
 from tooltrail.store.verify.bodies import (
     check_artifacts,
     check_bodies,
@@ -32,7 +33,7 @@ SELECT coalesce(sum(entry_count), 0) + (SELECT coalesce(max(key), 0) FROM bodies
 
 def verify(
     database: Database,
-    archive: ArtifactArchive,
+    archive: ArtifactArchive | None,
     *,
     families: FamilyRegistry | None = None,
     with_artifacts: bool = True,
@@ -45,7 +46,7 @@ def verify(
 
     Args:
         database: the database of the store.
-        archive: the artifacts of the store.
+        archive: the artifacts of the store. None: read no artifacts, and make no receipts again.
         families: families to make again and compare every canonical result and receipt that the
             ingester made. None: compare only their digests.
         with_artifacts: whether to read the artifacts.
@@ -57,9 +58,9 @@ def verify(
         UnavailableError: the database cannot be reached.
     """
     checking = Checking(Totals() if totals is None else totals)
-    receipts = None if families is None else Receipts(families, archive)
+    receipts = None if families is None or archive is None else Receipts(families, archive)
     rows = _check_rows(checking, database, receipts)
-    artifacts = check_artifacts(checking, database, archive) if with_artifacts else ()
+    artifacts = check_artifacts(checking, database, archive) if with_artifacts and archive else ()
     for findings in chain(rows, artifacts):
         yield from findings
         if on_progress is not None:
@@ -78,6 +79,11 @@ def _check_rows(
         yield from check_pages(checking)
         if not checking.source.rows("store_info", "key", [1]):
             checking.damage("the store", "store_info", "the store lacks its row in store_info")
+        else:
+            try:
+                read_info(connection)
+            except DamageError as error:
+                checking.damage("the store", "store_info", str(error))
         journals = read_journals(checking)
         checking.has_one_journal = len(journals) == 1
         for journal in journals:
