@@ -38,7 +38,6 @@ _NEWEST: Final = 1000
 _LISTED: Final = 5
 """Maximum number of rejected facts in the warning."""
 
-
 _DAMAGED: Final = "unknown, since the database is damaged"
 
 _COUNTS: Final = {

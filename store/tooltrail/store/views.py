@@ -2,7 +2,7 @@
 
 Times are aware UTC, and sizes are bytes. `damage` says which values of a row cannot be read; it is
 None if all can be read. An unreadable value is replaced by None if the field may be None, else by
-an empty text, 0, the year 1970 or an id of zeros. A state that is none becomes `error`.
+an empty text, 0, the year 1970 or an id of zeros. An unknown state is replaced by `error`.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ def test_a_damaged_version_hides_no_other(store: Store, change: str, said: str) 
         ("messages SET document = x'00' WHERE key = 2", "ended holds no digest"),
         (
             "messages SET document = (SELECT document FROM messages WHERE key = 1) WHERE key = 2",
-            "its document is no LegEnded",
+            "its document is not a LegEnded",
         ),
         ("invocations SET id = x'00' WHERE key = 1", "id holds no id"),
         ("invocations SET state = 'x' WHERE key = 1", "state holds no state"),

@@ -489,4 +489,4 @@ def test_each_word_of_a_text_is_found_in_its_blocks(texts: list[str]) -> None:
         for word in {word for text in texts for word in words_of(text)}:
             phrase = Phrase(word.decode("utf-8", "ignore"), is_prefix=len(word) >= CUT)
             assert 4 in index.owners_with(connection, [phrase]), word
-        assert list(index.check_blocks(connection)) == []
+        assert index.has_all_blocks(connection)

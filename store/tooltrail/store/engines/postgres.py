@@ -45,7 +45,6 @@ _OPTIONS: Final = (
 _REQUIRED: Final = "-c standard_conforming_strings=on -c datestyle=ISO"
 """Settings without which bytes and times would be stored or read wrongly."""
 
-
 _NO_OUTPUT: Final = logging.NullHandler()
 """A handler for the warnings of the driver; without one, Python prints them on stderr."""
 

@@ -8,6 +8,9 @@ from uuid import UUID
 from tooltrail.records.digests import ALGORITHM, Digest
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LEAST_KEY: Final = -(1 << 63)
+"""The least integer of both engines."""
+
 NO_NUMBER: Final = 1 << 62
 """Every key, and every position in a session or a ledger, is smaller in a store without damage. New
 rows get the next number below it. Larger numbers are damage, and SQLite has no number after its

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from contextlib import closing
-from itertools import chain, islice
 from typing import Final, TypeAlias
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
@@ -16,7 +15,7 @@ from tooltrail.store.info import check_revision, read_info
 from tooltrail.store.ingest.behind import ALTERED_JOURNALS
 from tooltrail.store.read.columns import Columns, damage_of
 from tooltrail.store.read.rows import Sql, fetch
-from tooltrail.store.search.index import check_blocks, check_cursors
+from tooltrail.store.search.index import check_index
 from tooltrail.store.verify.pages import check_tables, run_check
 
 Shape: TypeAlias = dict[tuple[str, str], str | None]
@@ -85,7 +84,7 @@ def iter_problems(
     steps = [
         ("the schema", _schema),
         ("the rows of the store and its journals", _own_rows),
-        ("the index of words", _index),
+        ("the index of words", check_index),
     ]
     if not database.is_server:
         steps.insert(0, ("the file as a whole", _pages))
@@ -127,10 +126,6 @@ def _own_rows(connection: Connection) -> Iterator[str]:
                 yield damage
     for (key,) in connection.query(ALTERED_JOURNALS):
         yield f"row {key} of journals is missing or altered: the ledger is ahead of it"
-
-
-def _index(connection: Connection) -> Iterator[str]:
-    return islice(chain(check_blocks(connection), check_cursors(connection)), 1)
 
 
 def _schema(connection: Connection) -> Iterator[str]:

@@ -6,8 +6,7 @@ read, and passes the error to `on_error`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeAlias, TypeVar
@@ -30,8 +29,9 @@ from tooltrail.records import (
     read_leg_fact,
 )
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.values import LEAST_KEY
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
+from tooltrail.store.read.columns import Columns, Computed, make_view, refuse_damage
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.read.rows import Sql, fetch, fetch_each, where
 
@@ -155,9 +155,10 @@ def iter_legs(
     """
     asked = {"l.agent_id = ?": agent, "l.started_at >= ?": since}
     conditions = [Sql(one, (value,)) for one, value in asked.items() if value is not None]
-    behind, last = list[Sql](), 0
+    after = LEAST_KEY
     while True:
-        page = Sql(_LEGS) + where([*behind, *conditions]) + f" ORDER BY l.message_key LIMIT {PAGE}"
+        behind = Sql("l.message_key > ?", (after,))
+        page = Sql(_LEGS) + where([behind, *conditions]) + f" ORDER BY l.message_key LIMIT {PAGE}"
         with reader.database.read() as connection:
             legs = [_LEG.read(row) for row in fetch(connection, page)]
             documents = (one[name] for one, _ in legs for name in ("started", "ended"))
@@ -165,14 +166,15 @@ def iter_legs(
             attempts = _attempts(connection, [values["session_key"] for values, _ in legs])
         views: list[LegView] = []
         for values, problems in legs:
-            with _passed_on(on_error):
-                _refuse_damage("agent_legs", values["key"], problems)
+            try:
+                refuse_damage("agent_legs", values["key"], problems)
                 views.append(_leg_view(values, bodies, attempts[values["session_key"]]))
+            except (DamageError, NotFoundError) as error:
+                _pass(error, on_error)
         yield from views
-        before, last = last, legs[-1][0]["key"] if legs else 0
-        if len(legs) < PAGE or last <= before:  # a key that is no number is read as 0
+        if len(legs) < PAGE or legs[-1][0]["key"] <= after:  # a key that is no number is read as 0
             return
-        behind = [Sql("l.message_key > ?", (last,))]
+        after = legs[-1][0]["key"]
 
 
 def agent_versions(
@@ -195,10 +197,12 @@ def agent_versions(
         bodies = load_bodies(connection, (values["digest"] for values, _ in rows))
     found: list[AgentVersionView] = []
     for values, problems in rows:
-        with _passed_on(on_error):
-            _refuse_damage("agent_legs", values["key"], problems)
+        try:
+            refuse_damage("agent_legs", values["key"], problems)
             document = _text_of(bodies[values["digest"]], values["key"])
             found.append(make_view(AgentVersionView, values, document=document))
+        except (DamageError, NotFoundError) as error:
+            _pass(error, on_error)
     return found
 
 
@@ -234,15 +238,11 @@ def iter_accepted_values(reader: Reader, agent: str) -> Iterator[tuple[UUID, Jso
                 yield call, value
 
 
-@contextmanager
-def _passed_on(on_error: OnError | None) -> Generator[None]:
+def _pass(error: TooltrailError, on_error: OnError | None) -> None:
     """Pass the error of a row to `on_error`; raise it if there is no such function."""
-    try:
-        yield
-    except (DamageError, NotFoundError) as error:
-        if on_error is None:
-            raise
-        on_error(error)
+    if on_error is None:
+        raise error
+    on_error(error)
 
 
 def _leg_view(
@@ -258,13 +258,6 @@ def _leg_view(
         None if ended is None else _fact(bodies[ended], values["key"], LegEnded),
         tuple(_attempt_view(*one) for one in attempts),
     )
-
-
-def _refuse_damage(table: str, key: object, problems: Sequence[str]) -> None:
-    """Raise `DamageError` if a row has problems."""
-    damage = damage_of(table, key, problems)
-    if damage is not None:
-        raise DamageError(damage, path=table)
 
 
 def _text_of(body: Body, key: int) -> str:
@@ -286,7 +279,7 @@ def _fact(body: Body, key: int, kind: type[Fact]) -> Fact:
     except InvalidRecordError as error:
         raise _damage(key, str(error)) from error
     if not isinstance(fact, kind):
-        raise _damage(key, f"its document is no {kind.__name__}")
+        raise _damage(key, f"its document is not a {kind.__name__}")
     return fact
 
 
@@ -303,7 +296,7 @@ def _attempts(
 
 
 def _attempt_view(values: Mapping[str, Any], problems: Sequence[str]) -> AttemptView:
-    _refuse_damage("invocations", values["key"], problems)
+    refuse_damage("invocations", values["key"], problems)
     document = values["document"]
     try:
         verdict = _Errors() if document is None else _ERRORS.validate_json(document)

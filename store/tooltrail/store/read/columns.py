@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
 from uuid import UUID
 
 from tooltrail.records.digests import EMPTY
+from tooltrail.records.errors import DamageError
 from tooltrail.records.states import InvocationState
 from tooltrail.store.engines.values import EPOCH, digest_from
 
@@ -161,6 +162,12 @@ def make_view(view: type[View], values: Mapping[str, Any], **more: Any) -> View:
 def first_line(error: object) -> str:
     """The first line of an error: the others list each wrong member of a document."""
     return str(error).partition("\n")[0]
+
+
+def refuse_damage(table: str, key: object, problems: Sequence[str]) -> None:
+    """Raise `DamageError` if a row has problems."""
+    if damage := damage_of(table, key, problems):
+        raise DamageError(damage, path=table)
 
 
 def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:

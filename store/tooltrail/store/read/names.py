@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Final, Literal
 from uuid import UUID
 
-from tooltrail.records.errors import AmbiguousNameError, DamageError, NotFoundError
+from tooltrail.records.errors import AmbiguousNameError, NotFoundError
 from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.read.columns import Columns, damage_of
+from tooltrail.store.read.columns import Columns, refuse_damage
 from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, fetch_value, where
 from tooltrail.store.read.values import has_value, near_names, near_values
 
@@ -73,9 +73,7 @@ def session_id(connection: Connection, name: str) -> UUID:
 def _id_of(connection: Connection, table: str, key: int) -> UUID:
     row = fetch(connection, Sql(f"SELECT key, id FROM {table} WHERE key = ?", (key,)))[0]
     values, problems = _NAMED.read(row)
-    damage = damage_of(table, key, problems)
-    if damage is not None:
-        raise DamageError(damage, path=table)
+    refuse_damage(table, key, problems)
     found: UUID = values["id"]
     return found
 

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.values import EPOCH
+from tooltrail.store.engines.values import EPOCH, LEAST_KEY
 from tooltrail.store.filters import FAILED, OUTCOMES, InvocationFilter
 from tooltrail.store.read.columns import NO_ID, make_view
 from tooltrail.store.read.conditions import conditions_of, time_conditions
@@ -55,7 +55,7 @@ _POSTGRESQL_QUARTER: Final = (
 
 QUANTILES: Final = (50, 95, 99)
 
-_LEAST_KEY, _LARGEST_KEY = -(1 << 63), (1 << 63) - 1
+_LARGEST_KEY: Final = (1 << 63) - 1
 
 _COLUMNS: Final = tuple(
     f"invocations.{name}" for name in ("key", "outcome", "duration_ms", "output_size", "lost_size")
@@ -223,7 +223,7 @@ def _batches(
     conditions = [*conditions_of(others, lead="key"), *time_conditions(filters, indexed=False)]
     step = _BATCH_OF_TEXTS if with_surfaces else _BATCH
     following = "SELECT min(key) FROM invocations WHERE key > ?"
-    last = _LEAST_KEY
+    last = LEAST_KEY
     # A damaged row may have a key far behind the others.
     while (first := fetch_value(connection, Sql(following, (last,)))) is not None:
         last = min(first + step - 1, _LARGEST_KEY)

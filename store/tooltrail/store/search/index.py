@@ -170,41 +170,41 @@ def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
     return (found or set()) | _owners_of(connection, _UNREAD_WORD)
 
 
-def check_blocks(connection: Connection) -> Iterator[str]:
-    """A sentence if a block of the index is damaged or lost."""
-    if not has_index(connection):
-        return
-    missing: Counter[tuple[int, int]] = Counter()
-    with suppress(DamageError):
-        for initial in range(256):
-            for *batch, block in connection.query(_BLOCKS, (initial,)):
-                numbers = _unpacked(block).split()
-                missing[batch[0], batch[1]] += int(numbers[-1]) - 1 if initial == _OWNERS else -1
-        if not any(missing.values()):
-            return
-    yield _DAMAGED
-
-
-def check_cursors(connection: Connection) -> Iterator[str]:
-    """A sentence if a search would miss calls: a cursor is ahead of the ledger or of the batches.
+def check_index(connection: Connection) -> Iterator[str]:
+    """A sentence if the index is damaged: a block is damaged or lost, or a search would miss calls.
 
     A word that was removed from a block, with a new checksum, is not noticed.
     """
     if not has_index(connection):
         return
     with suppress(DamageError, TypeError, ValueError):
-        ends = {key: end for key, _, end in connection.query(_FILLED)}
-        cursors: dict[int, int] = dict(connection.query(_CURSORS))
-        batches: defaultdict[int, dict[int, set[int]]] = defaultdict(dict)
-        for journal, n, block in connection.query(f"{_BLOCKS} ORDER BY n", (_OWNERS,)):
-            batches[journal][n] = {int(owner) for owner in _unpacked(block).split()[:-1]}
-        if all(
-            cursors.get(journal, 0) <= ends.get(journal, 0)
-            and _has_calls(connection, journal, batches[journal], cursors.get(journal, 0))
-            for journal in cursors.keys() | batches.keys()
-        ):
+        if has_all_blocks(connection) and _has_all_calls(connection):
             return
     yield _DAMAGED
+
+
+def has_all_blocks(connection: Connection) -> bool:
+    """Whether each batch has all its blocks. Raises `DamageError` if a block is damaged."""
+    missing: Counter[tuple[int, int]] = Counter()
+    for initial in range(256):
+        for *batch, block in connection.query(_BLOCKS, (initial,)):
+            numbers = _unpacked(block).split()
+            missing[batch[0], batch[1]] += int(numbers[-1]) - 1 if initial == _OWNERS else -1
+    return not any(missing.values())
+
+
+def _has_all_calls(connection: Connection) -> bool:
+    """Whether no cursor is ahead of the ledger, or of the batches with the calls before it."""
+    ends = {key: end for key, _, end in connection.query(_FILLED)}
+    cursors: dict[int, int] = dict(connection.query(_CURSORS))
+    batches: defaultdict[int, dict[int, set[int]]] = defaultdict(dict)
+    for journal, n, block in connection.query(f"{_BLOCKS} ORDER BY n", (_OWNERS,)):
+        batches[journal][n] = {int(owner) for owner in _unpacked(block).split()[:-1]}
+    return all(
+        cursors.get(journal, 0) <= ends.get(journal, 0)
+        and _has_calls(connection, journal, batches[journal], cursors.get(journal, 0))
+        for journal in cursors.keys() | batches.keys()
+    )
 
 
 def _has_calls(

@@ -58,9 +58,11 @@ def _of_owner(table: str, owner: str, what: str) -> _Rule:
 
 
 _MESSAGES: Final = "'message', 'tool.offered', 'agent.leg', 'agent.outcome'"
-_UNKNOWN_SESSION: Final = "t.entry IS NULL AND t.close_entry IS NULL" + "".join(
-    f" AND NOT EXISTS (SELECT 1 FROM {table} AS o WHERE o.session_key = t.key)"
-    for table in ("invocations", "messages")
+_UNKNOWN_SESSION: Final = (
+    "NOT EXISTS (SELECT 1 FROM ledger_entries AS l WHERE l.journal_key = t.journal_key)"
+    " OR (t.entry IS NULL AND t.close_entry IS NULL"
+    " AND NOT EXISTS (SELECT 1 FROM invocations AS o WHERE o.session_key = t.key)"
+    " AND NOT EXISTS (SELECT 1 FROM messages AS o WHERE o.session_key = t.key))"
 )
 _UNKNOWN_ENTRY: Final = (
     "(t.n IS NULL AND t.journal_key NOT IN (SELECT key FROM journals)) OR (t.n IS NOT NULL AND"
@@ -69,10 +71,6 @@ _UNKNOWN_ENTRY: Final = (
 )
 _UNKNOWN_TOOL: Final = "NOT EXISTS (SELECT 1 FROM tool_offers AS o WHERE o.tool = t.digest)"
 
-_UNKNOWN_JOURNAL: Final = (
-    "NOT EXISTS (SELECT 1 FROM ledger_entries AS l WHERE l.journal_key = t.journal_key)"
-)
-
 _RULES: Final = (
     _of_fact("invocations", "start_entry", "'call.started'"),
     _of_fact("invocations", "end_entry", "'call.ended'", "end_journal_key", may_be_null=True),
@@ -80,7 +78,6 @@ _RULES: Final = (
     _of_fact("sessions", "entry", "'session.opened'", "open_journal_key", may_be_null=True),
     _of_fact("sessions", "close_entry", "'session.closed'", "close_journal_key", may_be_null=True),
     _Rule("sessions", "session", _UNKNOWN_SESSION),
-    _Rule("sessions", "session", _UNKNOWN_JOURNAL),
     *(
         _Rule(
             "sessions",
