@@ -228,11 +228,9 @@ def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> M
         InvalidRecordError: a body that describes the message is missing or not a JSON object.
         LookupError, TypeError, ValueError: such a body lacks a member, or has an invalid one.
     """
-    columns, children, tools = (
-        message_columns(connection, fact),
-        dict[str, list[Row]](),
-        list[Row](),
-    )
+    columns = message_columns(connection, fact)
+    children: dict[str, list[Row]] = {}
+    tools: list[Row] = []
     match fact:
         case MessageAdded():
             pass
