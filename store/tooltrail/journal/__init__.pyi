@@ -16,10 +16,8 @@ from .owners import is_alive as is_alive
 from .owners import remove_owner as remove_owner
 from .reading import Gap as Gap
 from .reading import delete_segments as delete_segments
-from .reading import find_other_end as find_other_end
 from .reading import furthest_end as furthest_end
 from .reading import has_frames as has_frames
-from .reading import has_later_frames as has_later_frames
 from .reading import read_journal as read_journal
 from .reading import read_journal_id as read_journal_id
 from .reading import sync_segment as sync_segment

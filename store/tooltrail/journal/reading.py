@@ -84,39 +84,27 @@ def _segment_numbers(folder: Path) -> list[int]:
 def has_frames(folder: Path, cursor: Cursor) -> bool:
     """Whether there are frames behind a cursor, or the frame before the cursor is not there.
 
-    See `has_later_frames` and `find_other_end`.
+    A journal that was cut off, or restored from an older copy, ends before the cursor, or ends
+    there with another frame. If its newest segment is missing, it ends behind the cursor. Usually
+    opens two files, and reads a few bytes of each.
     """
-    return has_later_frames(folder, cursor) or find_other_end(folder, cursor) is not None
-
-
-def has_later_frames(folder: Path, cursor: Cursor) -> bool:
-    """Whether there are bytes behind a cursor. Opens one file and reads a few bytes."""
     with suppress(FileNotFoundError), _opened(folder, cursor.segment) as segment:
         # Read more than a header: a failing disk may replace the beginning of a frame by zeros.
         if os.pread(segment, _LOOK_BYTES, cursor.offset).strip(b"\0"):
             return True
-    return any(number > cursor.segment for number in _segment_numbers(folder))
-
-
-def find_other_end(folder: Path, cursor: Cursor) -> Cursor | None:
-    """The end of a journal without frames behind a cursor; None if it ends at the cursor.
-
-    A journal that was cut off, or restored from an older copy, ends before the cursor. Or it ends
-    there with another frame. If its newest segment is missing, it ends behind the cursor. Opens two
-    files, if the writer of the last frames did not die before it wrote the hint.
-    """
-    with suppress(FileNotFoundError), _opened(folder, cursor.segment) as segment:
         if cursor.hash is not None and os.fstat(segment).st_size < cursor.offset:
-            return cursor  # the file was cut, and the hint is older
+            return True  # the file was cut, and the hint is older
+    if any(number > cursor.segment for number in _segment_numbers(folder)):
+        return True
     hint = peek_hint(folder)
     if hint is None or hint.cursor == cursor:
-        return None
+        return False
     end = hint.cursor
     if end.offsets > cursor.offsets or (end.offsets == cursor.offsets and cursor.hash is None):
         end = cursor
     for one in read_journal(folder, end):
         end = one.cursor
-    return None if end == cursor else end
+    return end != cursor
 
 
 def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:

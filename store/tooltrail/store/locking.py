@@ -11,13 +11,14 @@ from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
+from uuid import UUID
 
 from tooltrail.journal import Cursor, furthest_end, has_frames, read_journal_id
 from tooltrail.journal.owners import try_lock
 from tooltrail.records.errors import TooltrailError, UnavailableError, unavailable_if_failing
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.ingest.behind import find_cursor
+from tooltrail.store.ingest.behind import Place, find_places
 
 _LOCK: Final = f"({0x696E67}, hashtext(current_schema()))"
 """The advisory lock on PostgreSQL: "ing" in ASCII, and the schema."""
@@ -87,10 +88,10 @@ def wait_until_free(database: Database, wait_s: float) -> None:
 @contextmanager
 def journal_lock(
     database: Database, folder: Path, *, is_required: bool, wait_s: float
-) -> Generator[Cursor | None]:
+) -> Generator[Place | None]:
     """Hold the lock on the ingestion of a journal, and yield None.
 
-    If the lock is not required, yields the cursor instead as soon as another ingester has committed
+    If the lock is not required, yields the place instead as soon as another ingester has committed
     everything that the journal held at the time of the call. Raises `UnavailableError` if the
     cursor does not move for `wait_s`.
     """
@@ -102,21 +103,19 @@ def journal_lock(
             yield _lock_or_pass(database, folder, descriptor, wait_s)
 
 
-def _lock_or_pass(
-    database: Database, folder: Path, descriptor: int, wait_s: float
-) -> Cursor | None:
+def _lock_or_pass(database: Database, folder: Path, descriptor: int, wait_s: float) -> Place | None:
     end, last, moved_at = furthest_end(folder), Cursor(), time.monotonic()
     while True:
         if try_lock(descriptor, fcntl.LOCK_EX):
             return None
-        cursor, journal = Cursor(), read_journal_id(folder)
+        place, journal = Place(0, UUID(int=0)), read_journal_id(folder)
         if journal is not None:
             with database.read() as connection:
-                _, cursor = find_cursor(connection, journal)
-        if cursor.offsets >= end or not has_frames(folder, cursor):
-            return cursor
-        if cursor != last:
-            last, moved_at = cursor, time.monotonic()
+                place = find_places(connection, journal)[0]
+        if place.cursor.offsets >= end or not has_frames(folder, place.cursor):
+            return place
+        if place.cursor != last:
+            last, moved_at = place.cursor, time.monotonic()
         elif time.monotonic() - moved_at > wait_s:
             raise UnavailableError(f"another program ingests {folder}, and has not finished")
         time.sleep(_INTERVAL_S)

@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
-from tooltrail.journal import Cursor, find_other_end, has_later_frames, is_alive, read_journal_id
+from tooltrail.journal import Cursor, has_frames, is_alive, read_journal_id
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.failures import RESTORE
+from tooltrail.store.engines.values import uuid_from
 
 if TYPE_CHECKING:
     from tooltrail.records.facts import AnswerStarted, CallStarted
@@ -50,65 +51,63 @@ _OPEN: Final = (
 )
 
 
+class Place(NamedTuple):
+    """How far a journal is ingested.
+
+    Attributes:
+        key: key of the row of the journal; 0 before the first commit.
+        cursor: cursor behind the last ingested frame.
+        frame_offset: offset of that frame; None if unknown.
+        branch_of: id of the journal whose folder was restored.
+        notice: problem of the journal to report with the next commit.
+    """
+
+    key: int
+    journal: UUID
+    cursor: Cursor = Cursor()
+    frame_offset: int | None = None
+    entry_count: int = 0
+    branch_of: UUID | None = None
+    notice: str | None = None
+
+
 def what_is_behind(connection: Connection, spool: Path) -> Behind | None:
     """What waits to be ingested: facts, or else the end of a call whose program died."""
     folder = spool / JOURNAL_FOLDER
     journal = read_journal_id(folder)
     if journal is None:
         return None
-    key, cursor = find_cursor(connection, journal)
-    if has_later_frames(folder, cursor):
+    places = find_places(connection, journal)
+    key = next((one.key for one in places if not has_frames(folder, one.cursor)), None)
+    if key is None:
         return "facts"
-    end = find_other_end(folder, cursor)
-    if end is not None and not _is_reported(connection, journal, key, end):
-        return "facts"
-    return "dead program" if key is not None and find_dead(connection, spool, key) else None
+    return "dead program" if find_dead(connection, spool, key) else None
 
 
-def _is_reported(connection: Connection, journal: UUID, key: int | None, end: Cursor) -> bool:
-    """Whether the ledger has all frames up to the end of a cut or restored journal, and a notice.
+def find_places(connection: Connection, journal: UUID) -> list[Place]:
+    """How far a journal is ingested. One that was restored has several rows: the newest is first.
 
-    `key` is the key of the newest row of the journal.
+    Raises `DamageError` if a row has an impossible value.
     """
-    name = connection.uuid(journal)
-    return bool(
-        connection.query_one(
-            "SELECT 1 FROM rejected_facts AS r JOIN ledger_entries AS e ON e.n = ? AND e.hash = ?"
-            " JOIN journals AS j ON j.key = e.journal_key AND (j.id = ? OR j.branch_of = ?)"
-            " WHERE r.journal_key = ? AND r.segment = ? AND r.segment_offset = ?",
-            (end.index - 1, end.hash, name, name, key, *WHOLE_JOURNAL),
-        )
+    rows = connection.query(
+        f"SELECT key, id, {CURSOR} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
+        (connection.uuid(journal), connection.uuid(journal)),
     )
+    return [
+        Place(key, uuid_from(name), _cursor_in(connection, journal, columns), *columns[-2:])
+        for key, name, *columns in rows
+    ] or [Place(0, journal)]
 
 
-def find_cursor(connection: Connection, journal: UUID) -> tuple[int | None, Cursor]:
-    """The key of the row of a journal, and the cursor behind its last ingested frame."""
-    name = connection.uuid(journal)
-    row = connection.query_one(
-        f"SELECT key, {CURSOR} FROM journals WHERE id = ? OR branch_of = ?"
-        " ORDER BY key DESC LIMIT 1",
-        (name, name),
-    )
-    return (None, Cursor()) if row is None else (row[0], cursor_in(connection, journal, row[1:]))
-
-
-def cursor_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Cursor:
-    """The cursor in the columns `CURSOR` of the row of a journal.
-
-    Raises `DamageError` if a column holds an impossible value.
-    """
+def _cursor_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Cursor:
+    """The cursor in the columns `CURSOR` of the row of a journal."""
     for name, value in zip(CURSOR.split(", "), row, strict=True):
         if not isinstance(value, _KINDS.get(name, int)):
-            raise damaged_column(connection, journal, name)
+            message = f"journals.{name} of journal {journal} is damaged; {RESTORE}"
+            raise DamageError(message, path=str(connection.target))
     segment, offset, index, head, _, count = row
     # The hash before the first frame of a journal is a constant, not the hash of a frame.
     return Cursor(segment, offset, index, head if index or count else Cursor().hash)
-
-
-def damaged_column(connection: Connection, journal: UUID, name: str) -> DamageError:
-    """The error for a column of the row of a journal."""
-    message = f"journals.{name} of journal {journal} is damaged; {RESTORE}"
-    return DamageError(message, path=str(connection.target))
 
 
 def find_open(connection: Connection, journal_key: int) -> "Iterator[CallStarted | AnswerStarted]":

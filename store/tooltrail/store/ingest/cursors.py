@@ -1,16 +1,13 @@
 """The position of an ingester in a journal: the row of the journal, updated with its facts.
 
-A folder that was restored from an older copy lacks the frame before the cursor. New facts in such a
-folder are a branch: the ledger continues with them as a separate journal.
+A folder that was cut off, or restored from an older copy, lacks the frame before the cursor. All
+frames in it are then ingested as another journal, a branch. Facts that are ingested already change
+nothing.
 """
 
-import hashlib
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
-from typing import Final
 from uuid import UUID
 
 from tooltrail.journal import Cursor, Frame, Gap, read_journal
@@ -18,39 +15,13 @@ from tooltrail.journal.clock import now
 from tooltrail.journal.ends import peek_hint
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records.errors import UnavailableError
+from tooltrail.records.ids import keyed_id
 from tooltrail.store.engines.connection import Connection, Row
-from tooltrail.store.engines.values import uuid_from
-from tooltrail.store.ingest.behind import CURSOR, cursor_in, damaged_column
-
-_AT_ONCE: Final = 512
-_IS_INGESTED: Final = "SELECT 1 FROM ledger_entries WHERE journal_key = ? AND n = ?"
+from tooltrail.store.ingest.behind import Place, find_places
 
 
 class CursorMovedError(UnavailableError):
     """Another transaction moved the cursor; read it again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """How far a journal is ingested.
-
-    Attributes:
-        key: key of the row of the journal; 0 before the first commit.
-        branch_of: id of the journal from which this one branched off.
-        cursor: cursor behind the last ingested frame.
-        frame_offset: offset of that frame; None if unknown.
-        notice: problem of the journal to report with the next commit.
-        is_cut: whether the journal lacks ingested frames, and has no new ones.
-    """
-
-    key: int
-    journal: UUID
-    cursor: Cursor
-    branch_of: UUID | None = None
-    frame_offset: int | None = None
-    entry_count: int = 0
-    notice: str | None = None
-    is_cut: bool = False
 
 
 def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
@@ -58,23 +29,20 @@ def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
 
     Raises `DamageError` if the row of the journal is altered.
     """
-    rows = connection.query(
-        f"SELECT key, id, {CURSOR} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
-        (connection.uuid(journal), connection.uuid(journal)),
-    )
-    places: list[Place] = []
-    for key, name, *columns in rows:
-        found = uuid_from(name)
-        branch_of = None if found == journal else journal
-        cursor = cursor_in(connection, found, columns)
-        if connection.query(_IS_INGESTED, (key, cursor.index)):
-            raise damaged_column(connection, found, "next_index")
-        *_, frame_offset, count = columns
-        places.append(Place(key, found, cursor, branch_of, frame_offset, count))
+    places = find_places(connection, journal)
     for place in places:
-        if _is_in(folder, place):
+        if not place.key or _is_in(folder, place):
             return place
-    return _branch(connection, folder, journal, places) if places else Place(0, journal, Cursor())
+    numbers = segment_numbers(folder)
+    notice = (
+        f"frame {places[0].cursor.index - 1:,} in {folder} is not the one that was ingested: the "
+        "journal was cut off, or restored from an older copy, or two machines used copies of it, "
+        "or its row in the database was altered. What is there now is ingested as a branch"
+    )
+    begin = Cursor(numbers[0] if numbers else 1, hash=None)
+    # The id is derived, so that a repeated attempt gives the branch the same id.
+    branch = keyed_id("journal", f"{journal} {places[0].key}")
+    return Place(0, branch, begin, branch_of=journal, notice=notice)
 
 
 def move_place(
@@ -117,9 +85,7 @@ def move_place(
     if not moved:
         raise CursorMovedError(f"journal {place.journal} was ingested meanwhile")
     ((key,),) = connection.query("SELECT key FROM journals WHERE id = ?", (name,))
-    return replace(
-        place, key=key, cursor=cursor, frame_offset=frame_offset, entry_count=count, notice=None
-    )
+    return Place(key, place.journal, cursor, frame_offset, count, place.branch_of)
 
 
 def _is_in(folder: Path, place: Place) -> bool:
@@ -140,70 +106,3 @@ def _is_in(folder: Path, place: Place) -> bool:
         return True
     head = next(read_journal(folder, Cursor(place.cursor.segment)), None)
     return isinstance(head, Gap) and head.offset == 0  # the head of the segment is altered
-
-
-def _refuse_altered(connection: Connection, place: Place, **expected: object) -> None:
-    """Raise `DamageError` if a column of the row of a journal differs from its expected value."""
-    cursor = place.cursor
-    values = (cursor.segment, cursor.offset, cursor.index, cursor.hash, place.frame_offset)
-    for name, value in zip(CURSOR.split(", "), values, strict=False):
-        if expected.get(name, value) != value:
-            raise damaged_column(connection, place.journal, name)
-
-
-def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Place]) -> Place:
-    """The place where a restored journal departs from the ledger.
-
-    Raises `DamageError` if the journal fits the ledger, and only its row is altered.
-    """
-    last = "SELECT n, hash FROM ledger_entries WHERE journal_key = ? ORDER BY n DESC LIMIT 1"
-    for place in places:
-        if place.frame_offset is None:
-            continue  # the last item was damage, which is not in the ledger
-        for n, stored in connection.query(last, (place.key,)):
-            _refuse_altered(connection, place, next_index=n + 1, head=bytes(stored))
-    numbers = segment_numbers(folder)
-    begin = Cursor(numbers[0] if numbers else 1, hash=None)
-    newest = places[0]
-    lost = (
-        f"frame {newest.cursor.index - 1:,} in {folder} is not the one that was ingested: the "
-        "journal was cut off, or restored from an older copy, or two machines used copies of it"
-    )
-    frames = (one for one in read_journal(folder, begin) if isinstance(one, Frame))
-    ends = {(one.cursor.index, one.cursor.hash): one for one in places}
-    while some := list(islice(frames, _AT_ONCE)):
-        for one in some:
-            end = ends.get((one.cursor.index, one.hash))
-            if end is not None:  # the last ingested frame is there, so the row is wrong
-                at = {"segment": one.segment, "segment_offset": one.end, "frame_offset": one.offset}
-                _refuse_altered(connection, end, **at)
-        known_count = _known_count(connection, some, places)
-        # The branch begins behind the last known frame, with the damage before its first frame.
-        begin = some[known_count - 1].cursor if known_count else begin
-        if known_count < len(some):
-            found = some[known_count]
-            # The id is derived, so that every ingester gives the branch the same id.
-            digest = bytearray(hashlib.sha256(journal.bytes + found.hash).digest()[:16])
-            digest[6], digest[8] = digest[6] & 0x0F | 0x80, digest[8] & 0x3F | 0x80
-            return Place(
-                key=0,
-                journal=UUID(bytes=bytes(digest)),
-                branch_of=journal,
-                cursor=begin.replaced(hash=None),
-                notice=f"{lost}. It is a branch from frame {found.index:,} on",
-            )
-    return replace(newest, notice=f"{lost}. The ledger has them", is_cut=True)
-
-
-def _known_count(connection: Connection, frames: list[Frame], places: list[Place]) -> int:
-    """The number of frames before the first one that is not in the ledger."""
-    known = {
-        (n, bytes(stored))
-        for place in places
-        for n, stored in connection.query(
-            "SELECT n, hash FROM ledger_entries WHERE journal_key = ? AND n BETWEEN ? AND ?",
-            (place.key, frames[0].index, frames[-1].index),
-        )
-    }
-    new = (at for at, one in enumerate(frames) if (one.index, one.hash) not in known)
-    return next(new, len(frames))

@@ -43,8 +43,8 @@ from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, Messa
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.failures import RESTORE
 from tooltrail.store.ingest.batch import write_batch
-from tooltrail.store.ingest.behind import WHOLE_JOURNAL, find_cursor, find_dead, find_open
-from tooltrail.store.ingest.cursors import CursorMovedError, Place, find_place, move_place
+from tooltrail.store.ingest.behind import WHOLE_JOURNAL, Place, find_dead, find_open
+from tooltrail.store.ingest.cursors import CursorMovedError, find_place, move_place
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.preparing import Item, prepare, read_item
@@ -108,7 +108,7 @@ class Ingester:
         self._publisher = Publisher(database, archive, spool)
         self._maker = OutcomeMaker(families, self._publisher.read_spooled)
         self._log = JournalLog(self._folder)
-        self._cursor: Cursor | None = None
+        self._place: Place | None = None
 
     def ingest(
         self,
@@ -127,8 +127,8 @@ class Ingester:
 
         `on_progress` is called after each batch with the number of facts that this run ingested.
         """
-        cursor = self._cursor
-        is_idle = cursor is not None and not thoroughly and not has_frames(self._folder, cursor)
+        place = self._place
+        is_idle = place and not thoroughly and not has_frames(self._folder, place.cursor)
         if is_idle or not self._folder.is_dir():
             return Ingested()
         try:
@@ -136,7 +136,7 @@ class Ingester:
                 self._database, self._folder, is_required=thoroughly, wait_s=wait_s
             ) as passed:
                 if passed is not None:
-                    self._cursor = passed
+                    self._place = passed
                     return Ingested()
                 with ingest_lock(self._database) as self._confirm:
                     self._prepare()
@@ -148,7 +148,7 @@ class Ingester:
             raise
 
     def _ingest_locked(self, on_progress: Callable[[int], object], *, thoroughly: bool) -> Ingested:
-        journal, is_first = read_journal_id(self._folder), self._cursor is None
+        journal, is_first = read_journal_id(self._folder), self._place is None
         if journal is None:
             return Ingested()
         done, place = self._ingest_to_end(journal, on_progress)
@@ -164,7 +164,7 @@ class Ingester:
 
     def is_past(self, cursor: Cursor) -> bool:
         """Whether this ingester committed everything before a cursor."""
-        return self._cursor is not None and self._cursor.index >= cursor.index
+        return self._place is not None and self._place.cursor.index >= cursor.index
 
     def check_kept(self, cursors: Sequence[Cursor]) -> None:
         """Check that ingested facts were applied, and that all of their output is in the sink.
@@ -176,11 +176,10 @@ class Ingester:
             InvalidRecordError: one of the facts was rejected.
             UnavailableError: output waits for the sink.
         """
-        journal, indexes = read_journal_id(self._folder), [one.index - 1 for one in cursors]
+        if self._place is None:
+            return
+        key, indexes = self._place.key, [one.index - 1 for one in cursors]
         with self._database.read() as connection:
-            key = None if journal is None else find_cursor(connection, journal)[0]
-            if key is None:
-                return
             rejected = connection.query_each(
                 f"SELECT reason FROM rejected_facts WHERE journal_key = {key} AND n IN (?)", indexes
             )
@@ -209,10 +208,9 @@ class Ingester:
             with self._database.read() as connection:
                 place = find_place(connection, self._folder, journal)
             try:
-                if place.is_cut:
+                if place.notice is not None:
                     did, place = self._write(place, [])
-                    self._cursor = place.cursor
-                    return done + did, place
+                    done += did
                 for sources in _batches(read_journal(self._folder, place.cursor)):
                     items = prepare(self._database, self._maker, sources)
                     did, place = self._ingest_items(place, items)
@@ -228,7 +226,7 @@ class Ingester:
                 unmoved = place  # a transaction whose answer was lost was committed after all
                 continue
             self._delete_segments(place)
-            self._cursor = place.cursor
+            self._place = place
             return done, place
 
     def _ingest_items(self, place: Place, items: Sequence[Item]) -> tuple[Ingested, Place]:

@@ -12,7 +12,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -35,9 +35,6 @@ _STEP_PAGES = 1_024
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 """Suffixes of files that SQLite treats as parts of a database, even of another database."""
-
-_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-"""Errors of file systems without hard links, such as those of memory cards."""
 
 _FULL = "database or disk is full"
 
@@ -148,44 +145,34 @@ def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> No
 
 @contextmanager
 def _new_file(path: Path) -> Generator[Path]:
-    """A temporary file, which gets the name `path` if the block ends without an error."""
+    """A temporary file, which gets the name `path` if the block ends without an error.
+
+    Raises `UnavailableError` if another backup is writing the temporary file.
+    """
     part = path.with_name(f".{path.name}.part")
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with _translated(path):
         _refuse_existing(path)
-        descriptor = _claimed(part)
-    try:
-        yield part
-        with _translated(path):
-            os.fsync(descriptor)
-            if not _is_at(descriptor, part):
-                raise UnavailableError(f"backup {path} cannot be made: somebody removed {part}")
-            _name(part, path)
-            sync_path(path.parent)
-    finally:
-        # Only while it is locked: afterwards it may belong to another backup.
-        if _is_at(descriptor, part):
-            part.unlink()
-        os.close(descriptor)
-
-
-def _claimed(part: Path) -> int:
-    """Create, open and lock a file. A file that a killed process left is removed first.
-
-    Never writes to an existing file: it may be a finished backup that has two names. Raises
-    `UnavailableError` if another backup is writing the file.
-    """
-    while True:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(part, flags, PRIVATE_FILE)
-        with ExitStack() as unless_claimed:
-            unless_claimed.callback(os.close, descriptor)
-            if not try_lock(descriptor, fcntl.LOCK_EX):
-                raise UnavailableError(f"another backup is being made there: {part}")
+    try:
+        if not (try_lock(descriptor, fcntl.LOCK_EX) and _is_at(descriptor, part)):
+            raise UnavailableError(f"another backup is being made there: {part}")
+        try:
+            os.ftruncate(descriptor, 0)  # a killed backup left it
+            yield part
+            with _translated(path):
+                os.fsync(descriptor)
+                if not _is_at(descriptor, part):
+                    raise UnavailableError(f"backup {path} cannot be made: somebody removed {part}")
+                _refuse_existing(path)
+                part.rename(path)
+                sync_path(path.parent)
+        finally:
+            # Only while it is locked: afterwards it may belong to another backup.
             if _is_at(descriptor, part):
-                if not os.fstat(descriptor).st_size:
-                    unless_claimed.pop_all()
-                    return descriptor
                 part.unlink()
+    finally:
+        os.close(descriptor)
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
@@ -194,17 +181,6 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False
-
-
-def _name(part: Path, path: Path) -> None:
-    """Give the file its final name, unless that name exists."""
-    try:
-        os.link(part, path)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        _refuse_existing(path)
-        part.rename(path)
 
 
 def _refuse_existing(path: Path) -> None:

@@ -16,7 +16,7 @@ from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.ingest.behind import find_cursor
+from tooltrail.store.ingest.behind import find_places
 from tooltrail.store.read.columns import Columns, damage_of, make_view
 from tooltrail.store.read.rows import Sql, fetch, sum_of
 
@@ -169,8 +169,7 @@ def _waiting_count(connection: Connection, folder: Path) -> int | None:
         journal = read_journal_id(folder)
         if journal is None:
             return 0
-        _, cursor = find_cursor(connection, journal)
-        end = peek_hint(folder)
+        cursor, end = find_places(connection, journal)[0].cursor, peek_hint(folder)
         if not has_frames(folder, cursor):
             return 0
         if end is not None and end.next_index > cursor.index:

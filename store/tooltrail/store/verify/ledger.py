@@ -22,13 +22,6 @@ _MAX_HOLES: Final = 1_000
 """Most holes of one journal that are reported."""
 
 _LEDGER: Final = "ledger_entries"
-_FAMILY: Final = (
-    "ledger_entries AS e JOIN journals AS j ON j.key = e.journal_key"
-    " WHERE (j.id = ? OR j.branch_of = ?) AND j.key <> ?"
-)
-_BEFORE_BRANCH: Final = (
-    f"SELECT n, hash FROM {_FAMILY} AND n = (SELECT max(n) FROM {_FAMILY} AND n < ?)"
-)
 _UNKNOWN_JOURNALS: Final = """
 SELECT DISTINCT journal_key FROM ledger_entries
 WHERE journal_key NOT IN (SELECT key FROM journals) ORDER BY journal_key"""
@@ -41,14 +34,14 @@ class Journal(NamedTuple):
         name: name for messages.
         row: row of `journals`; None if it is missing.
         gap_count: number of damaged places whose bytes are stored.
-        root: stored id of the journal from which this one branched off; None if it did not.
+        is_branch: whether the folder of another journal was restored, and this one was in it.
     """
 
     key: int
     name: str
     row: Row | None
     gap_count: int
-    root: Any = None
+    is_branch: bool = False
 
 
 class AppliedFact(NamedTuple):
@@ -76,11 +69,13 @@ def read_journals(checking: Checking) -> list[Journal]:
                 name = repr(row["id"])
                 message = f"journals.id of the row with key {row['key']} is not an id"
                 checking.damage(f"journal {name}", "journals", message, "id")
-            found.append(Journal(row["key"], f"journal {name}", row, 0, row["branch_of"]))
+            found.append(
+                Journal(row["key"], f"journal {name}", row, 0, row["branch_of"] is not None)
+            )
     gaps, noticed = _read_gaps(checking, {one.key: one.name for one in found})
     found = [one._replace(gap_count=gaps.get(one.key, 0)) for one in found]
     for one in found:
-        if one.root is not None and one.key not in noticed:
+        if one.is_branch and one.key not in noticed:
             checking.missing(f"the notice that {one.name} is a branch", "rejected_facts")
     for (key,) in checking.source.read(_LEDGER, _UNKNOWN_JOURNALS) or ():
         subject = f"journal {key}"
@@ -187,8 +182,9 @@ class Ledger:
 
     def _follow(self, subject: str, n: int, data: bytes | None, stored: Any) -> bool:
         """Check that an entry continues the chain."""
-        if self._count == 0 and self._journal.root is not None:
-            self._begin_branch(n)
+        if self._count == 0 and n > 0 and self._journal.is_branch:
+            # Its folder may lack the first segments.
+            self._next, self._hashes = n, None
         if n < self._next:
             message = f"{subject} is in the ledger twice" if n >= 0 else f"{subject} was added"
             self._checking.damage(subject, _LEDGER, message, "n")
@@ -212,17 +208,6 @@ class Ledger:
         message = f"{subject} does not continue the chain: its fact or its hash was altered"
         self._checking.damage(subject, _LEDGER, message, "hash")
         return False
-
-    def _begin_branch(self, n: int) -> None:
-        """Begin behind the newest entry before `n` of the journals from which a branch departs."""
-        family = (self._journal.root, self._journal.root, self._journal.key)
-        rows = self._checking.source.read(_LEDGER, _BEFORE_BRANCH, (*family, *family, n)) or ()
-        for before, _ in rows:
-            self._next = before + 1 if isinstance(before, int) else self._next
-        if rows:
-            # A damaged place may be the first one of the branch. Then the entry before is unknown.
-            hashes = () if self._journal.gap_count else (one for _, one in rows)
-            self._hashes = tuple(one for one in hashes if isinstance(one, bytes)) or None
 
     def _check_holes(self) -> None:
         checking, journal = self._checking, self._journal
