@@ -91,6 +91,10 @@ def test_a_closed_session_takes_the_record_all_the_same(cli: Cli) -> None:
     ended = cli.exec("--session", session, "--", "echo", "ran")
     assert (ended.code, ended.stdout, ended.stderr) == (0, b"ran\n", b"")
     assert [row["session_id"] for row in log_of(cli)] == [session]
+    assert [row["is_late"] for row in log_of(cli)] == [True]
+    assert ", after its session was closed\n" in cli.ok("show").text
+    cli.exec("--", "true")
+    assert "after its session" not in cli.ok("show").text
     cli.ok("verify")
 
 

@@ -371,6 +371,12 @@ def test_a_project_switches_off_the_hook_of_the_user(at_home: Cli) -> None:
     ended = at_home.ok("hook", "install", "claude-code")
     off = f"no hook of claude-code runs: disableAllHooks in {project.absolute()} is true"
     assert off in ended.message
+    local = project.with_name("settings.local.json")
+    local.write_text('{"disableAllHooks": false}')
+    at_home.ok("hook", "status", "claude-code")
+    project.unlink()
+    local.write_text('{"disableAllHooks": true}')
+    assert at_home.run("hook", "status", "claude-code").code == 4
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from tooltrail.store import Session
 FIELDS = [
     *("schema_version", "id", "session_id", "seq", "call_id", "tool_name", "family", "state"),
     *("arguments_preview", "started_at", "finished_at", "duration_ms", "error_kind"),
-    *("exit_status", "signal", "timed_out", "output_size", "truncated", "lost_size", "damage"),
-    *("outcome_kind", "outcome"),
+    *("exit_status", "signal", "timed_out", "output_size", "truncated", "lost_size"),
+    *("is_late", "damage", "outcome_kind", "outcome"),
 ]
 
 
@@ -101,6 +101,8 @@ def test_a_flag_repeated_is_or_and_different_flags_are_and(recorded: Cli) -> Non
         ("--exit-code 1", [2]),
         ("--min-size 1500", [1]),
         ("--min-size 1501", []),
+        ("--min-size 1.46484k", [1]),
+        ("--min-size 1.4649k", []),
         ("--min-size 0 --tool Bash", [1, 3, 4]),
         ("--session @last", [4, 5, 6, 7, 8]),
         ("--session @last --tool Bash --failed", [4]),

@@ -133,7 +133,8 @@ def test_a_scan_finds_what_was_kept_and_counts_what_was_replaced(cli: Cli) -> No
     assert ended.code == 1
     found = {(one["kind"], one["field"]): one for one in ended.records}
     assert set(found) == {
-        *(("call", name) for name in ("about", "arguments", "output", "canonical", "receipt")),
+        *(("call", name) for name in ("arguments_preview", "arguments", "output", "canonical")),
+        ("call", "receipt"),
         ("call", "stdout"),
         ("message", "text"),
     }
@@ -207,8 +208,8 @@ def test_a_scan_looks_at_names(cli: Cli) -> None:
     cli.exec("--no-redact", "--session", SECRET, "--call-id", SECRET, "--", "true")
     ended = cli.run("redact", "--scan", "--json")
     found = [(one["kind"], one["field"]) for one in ended.records]
-    assert ("session", "about") in found
-    assert ("call", "about") in found
+    assert ("session", "name") in found
+    assert ("call", "call_id") in found
 
 
 def test_the_record_says_that_redaction_was_off(cli: Cli) -> None:

@@ -111,7 +111,7 @@ def test_facts_that_may_not_be_ingested_are_said_to_wait(foreign: Cli) -> None:
     open_to_all(foreign.folder)
     log, status = as_nobody(foreign, "log", "status")
     assert (log.code, len(log.lines)) == (0, 2)
-    assert log.sentence.startswith(f"the newest facts wait in {foreign.spool}: ")
+    assert log.sentence.startswith(f"newer facts may wait in {foreign.spool}: ")
     assert status.code == 0
     (warning,) = warnings_in(status)
     assert warning.startswith("4 facts of this machine not in the database yet: ")

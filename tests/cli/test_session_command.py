@@ -41,13 +41,15 @@ def test_the_session_to_close_may_be_in_the_environment(cli: Cli) -> None:
     assert cli.ok("session", "close").message == f"closed session {name}\n"
     del cli.environment["TOOLTRAIL_SESSION"]
     ended = cli.run("session", "close")
-    assert (ended.code, ended.usage_error) == (2, "Missing argument 'SESSION'.")
+    assert (ended.code, ended.usage_error) == (2, "name a session, or set TOOLTRAIL_SESSION")
 
 
 def test_a_session_of_a_sub_agent_names_its_parent(cli: Cli) -> None:
     parent = cli.ok("session", "open").text.strip()
     cli.ok("session", "open", "--parent", "@last")
-    views = cli.ok("session", "ls", "--json").records
+    cli.ok("session", "open", "--name", "nightly", "--title", "the build")
+    assert cli.ok("session", "ls").lines[1].endswith("  nightly: the build")
+    views = cli.ok("session", "ls", "--json").records[1:]
     assert [view["parent_id"] for view in views] == [parent, None]
 
 

@@ -39,7 +39,7 @@ WRONG = {
     "log --signal SIGODD": "'--signal'",
     "log --signal 0": "'--signal'",
     "log --min-size -1": "'--min-size'",
-    "log --min-size 1XB": "'1XB' is not a size such as 512, 64K, 10kB or 1GiB",
+    "log --min-size 1XB": "'1XB' is not a size such as 512, 64K, 10kB or 1.5GiB",
     "log -n x": "'x' is not a whole number such as 1000",
     "transcript --compact 1.5k": "'1.5k' is not a whole number such as 1000",
     "log --json --csv": "--json cannot be combined with --csv",
@@ -114,7 +114,7 @@ WRONG = {
     "exec --tool \udcff -- touch ran": "is not valid UTF-8",
     **{
         f"exec --free-bytes={value!r} -- touch ran": "'--free-bytes'"
-        for value in ("-1", "1.5", "10 GB", "1XB", "K", "\u0663", "")
+        for value in ("-1", "1.", "9000000000G", "1XB", "K", "\u0663", "")
     },
     "import --follow --json": FOLLOWING,
     "import -f --format x": "no format x; ",

@@ -125,14 +125,14 @@ def test_a_store_is_not_created_twice(store: Store, database: str, tmp_path: Pat
 
 
 @pytest.mark.both_engines
-def test_a_store_without_its_own_row_is_no_store(store: Store, database: str) -> None:
+def test_a_store_without_its_own_row_is_damaged(store: Store, database: str) -> None:
     with store.database.write() as connection:
         if connection.is_sqlite:
             connection.run("DROP TRIGGER store_info_no_delete")
         else:
             connection.run("ALTER TABLE store_info DISABLE TRIGGER USER")
         connection.run("DELETE FROM store_info")
-    with pytest.raises(StoreNotFoundError, match="lacks its row in store_info"):
+    with pytest.raises(DamageError, match="lacks its row in store_info"):
         look_into(database)
 
 

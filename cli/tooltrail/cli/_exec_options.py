@@ -18,14 +18,14 @@ _MOST_NAME_CHARS: Final = 256
 _MOST_SECONDS: Final = 1_000_000_000
 """About 32 years: more than any timeout, and safe for a timer in milliseconds."""
 
-SIZES: Final[dict[str, int]] = {"": 1, "b": 1} | {
+_SIZES: Final[dict[str, int]] = {"": 1, "b": 1} | {
     f"{letter}{ending}": base**power
     for power, letter in enumerate("kmgt", 1)
     for ending, base in (("", 1024), ("ib", 1024), ("b", 1000))
 }
 """The units of a size in bytes: K and KiB are powers of 1024, kB is a power of 1000."""
 
-A_SIZE: Final = "a size such as 512, 64K, 10kB or 1GiB"
+A_SIZE: Final = "a size such as 512, 64K, 10kB or 1.5GiB"
 
 ARGUMENTS: Final = "-- COMMAND [ARG]..."
 HELP_OPTIONS: Final = ("-h", "--help")
@@ -142,11 +142,15 @@ def read_session(text: str) -> str:
 
 
 def read_byte_count(text: str) -> int:
-    """Parse a size; raises `ValueError`."""
-    match = re.fullmatch("([0-9]{1,19})([A-Za-z]*)", text)
-    if match is None or match[2].lower() not in SIZES:
+    """Parse a size, rounded up to a byte; raises `ValueError`."""
+    match = re.fullmatch(r"([0-9]{1,19})(?:\.([0-9]{1,6}))?\s*([a-z]*)", text.strip().lower())
+    if match is None or match[3] not in _SIZES:
         raise ValueError(f"{text!r} is not {A_SIZE}")
-    return int(match[1]) * SIZES[match[2].lower()]
+    millionths = int(match[1] + (match[2] or "").ljust(6, "0"))
+    size = -(-millionths * _SIZES[match[3]] // 1_000_000)
+    if size >= 1 << 63:
+        raise ValueError(f"{text!r} is not {A_SIZE}: it is too large")
+    return size
 
 
 def one_of(*choices: str) -> Callable[[str], str]:

@@ -54,10 +54,12 @@ class Agent(NamedTuple):
     def switched_off_in(self) -> Path | None:
         """The file with the setting that switches off every hook; None if the hooks are on.
 
-        The settings of the project count before the user's. A file that cannot be read is ignored.
+        The settings of the project count before the user's, and its local ones before the shared
+        ones. A file that cannot be read is ignored.
         """
-        for of_project in (True, False) if self.switch else ():
-            path = self.settings(of_project=of_project)
+        of_project = self.settings(of_project=True)
+        paths = (of_project.with_suffix(".local.json"), of_project, self.settings(of_project=False))
+        for path in paths if self.switch else ():
             with suppress(TooltrailError):
                 is_off = Settings(path).switch(str(self.switch))
                 if is_off is not None:

@@ -50,7 +50,7 @@ class Location(NamedTuple):
             store.ingesting = _ingestion_bar
             yield store
             if store.lag is not None:
-                say(f"tooltrail: the newest facts wait in {store.spool}: {store.lag}")
+                say(f"tooltrail: newer facts may wait in {store.spool}: {store.lag}")
 
     @property
     def spool_folder(self) -> Path:

@@ -1,6 +1,5 @@
 """The work of `tooltrail redact --scan`: search a store for secrets that it should not hold."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,8 +21,7 @@ class Secret:
         session: id of the session.
         kind: `session`, `call` or `message`.
         id: id of that.
-        field: the part: `arguments`, `receipt`, the role of a stream, …; `about` for names, ids of
-            providers, titles and environments.
+        field: the part: `title`, `environment`, `arguments`, `receipt`, the role of a stream, …
         rule: name of the rule.
         count: number of secrets.
         offset: offset of the first one in the part, if those before it were replaced.
@@ -70,7 +68,7 @@ class Scan:
             yield from self._in_session(session)
 
     def _in_session(self, session: SessionView) -> Iterator[Secret]:
-        yield from self._in_record(session.id, "session", session.id, {"about": _spelled(session)})
+        yield from self._in_record(session.id, "session", session.id, _texts_of(session))
         if session.damage is not None:
             self.unread.append(session.damage)
         try:
@@ -84,7 +82,7 @@ class Scan:
         for call in calls:
             self.counts["replaced"] += sum(one.count for one in call.redacted)
             texts = {
-                "about": _spelled(call.summary),
+                **_texts_of(call.summary),
                 "environment": call.environment,
                 "arguments": call.arguments,
                 "output": call.complete_json,
@@ -131,5 +129,5 @@ class Scan:
         return tuple(one.replaced(field=stream.role) for one in self._streams[stream.digest])
 
 
-def _spelled(view: SessionView | InvocationView) -> str:
-    return json.dumps(asdict(view), default=str, ensure_ascii=False)
+def _texts_of(view: SessionView | InvocationView) -> dict[str, str]:
+    return {name: value for name, value in asdict(view).items() if isinstance(value, str)}

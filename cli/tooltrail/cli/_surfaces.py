@@ -77,7 +77,8 @@ def _facts(detail: InvocationDetail) -> Iterator[str]:
         message = f"error      {summary.error_kind}: {error.get('message') or '(no message)'}"
         yield from message.replace("\n", f"\n{' ' * 11}").split("\n")
     took = duration_of(summary.duration_ms)
-    yield f"started    {shown(summary.started_at)}{f', took {took}' if took else ''}"
+    late = ", after its session was closed" if summary.is_late else ""
+    yield f"started    {shown(summary.started_at)}{f', took {took}' if took else ''}{late}"
     if where := _where(detail):
         yield f"where      {where}"
     if source := detail.source:

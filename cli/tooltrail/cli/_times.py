@@ -2,20 +2,19 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta, tzinfo
-from functools import partial
 from time import timezone
 from typing import Any
 
 import click
 
-from tooltrail.cli._exec_options import A_SIZE, SIZES
+from tooltrail.cli._exec_options import A_SIZE, read_byte_count
 from tooltrail.cli._output import UTC_TIMES, is_given
 
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE)
 _HOUR, _DAY = 3_600_000, 86_400_000
-DURATIONS = {"ms": 1, "s": 1000, "m": 60_000, "h": _HOUR, "d": _DAY, "w": 7 * _DAY}
+_DURATIONS = {"ms": 1, "s": 1000, "m": 60_000, "h": _HOUR, "d": _DAY, "w": 7 * _DAY}
 """The units of a duration, in milliseconds."""
 
 _LONGEST = timedelta(days=36_500)
@@ -41,14 +40,14 @@ class Parsed(click.ParamType[Any]):
             self.fail(message, param, ctx)
 
 
-def parse_amount(text: str, units: Mapping[str, int]) -> int | float:
-    """Parse a number and its unit, such as `1.5h`; raises `ValueError`."""
+def parse_milliseconds(text: str) -> int | float:
+    """Parse a duration such as `1.5h` in milliseconds; raises `ValueError`."""
     found = _AMOUNT.fullmatch(text.strip())
-    if found is None or found[2].lower() not in units:
-        raise ValueError(f"no amount: {text}")
-    exact = float(found[1]) * units[found[2].lower()]
+    if found is None or found[2].lower() not in _DURATIONS:
+        raise ValueError(f"no duration: {text}")
+    exact = float(found[1]) * _DURATIONS[found[2].lower()]
     if exact >= 1 << 63:  # no database has such a number
-        raise ValueError(f"no amount: {text}")
+        raise ValueError(f"no duration: {text}")
     return int(exact) if exact == int(exact) else exact
 
 
@@ -59,7 +58,7 @@ def parse_duration(text: str) -> timedelta:
         ValueError: the text is not a duration, or the duration is too long.
         OverflowError: the duration is too long for `timedelta`.
     """
-    duration = timedelta(milliseconds=parse_amount(text, DURATIONS))
+    duration = timedelta(milliseconds=parse_milliseconds(text))
     if duration > _LONGEST:
         raise ValueError("longer than any age")
     return duration
@@ -77,8 +76,8 @@ def parse_moment(text: str, now: datetime) -> datetime:
     named = {"now": now, "today": midnight, "yesterday": midnight - timedelta(days=1)}
     if word in named:
         moment = named[word]
-    elif word.endswith(tuple(DURATIONS)):
-        moment = now - timedelta(milliseconds=parse_amount(word, DURATIONS))
+    elif word.endswith(tuple(_DURATIONS)):
+        moment = now - timedelta(milliseconds=parse_milliseconds(word))
     else:
         moment = datetime.fromisoformat(text.strip().upper())
     # A naive time gets the UTC offset of its own day, which can differ from the one of today.
@@ -133,7 +132,7 @@ MOMENT = Parsed(
 DURATION = Parsed("duration", parse_duration, "a duration such as 30s, 15m, 24h, 7d, 2w")
 """A length of time, with the same units as the relative times of `MOMENT`."""
 
-SIZE = Parsed("size", partial(parse_amount, units=SIZES), A_SIZE)
+SIZE = Parsed("size", read_byte_count, A_SIZE)
 """A number of bytes."""
 
 SIGNAL = Parsed("signal", parse_signal, "a signal such as SIGKILL, or its number")

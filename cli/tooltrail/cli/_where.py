@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from tooltrail.cli._output import printable
-from tooltrail.cli._times import DURATIONS, MOMENT, SIGNAL, SIZE, parse_amount
+from tooltrail.cli._times import MOMENT, SIGNAL, SIZE, parse_milliseconds
 from tooltrail.store.expressions import (
     DOCUMENTS,
     KINDS,
@@ -219,7 +219,7 @@ _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
     "integer": (_integer, "an integer"),
     "signal": (SIGNAL.read, SIGNAL.what),
     "duration": (
-        partial(parse_amount, units=DURATIONS),
+        parse_milliseconds,
         "a duration such as 200ms, 30s, 5m or 1.5h",
     ),
     "size": (SIZE.read, SIZE.what),

@@ -86,17 +86,19 @@ def check_revision(connection: Connection) -> None:
 def read_info(connection: Connection) -> StoreInfo:
     """Read the only row of `store_info`. A damaged time of creation is 1970.
 
-    Raises `StoreNotFoundError` if the row is missing, `DamageError` if another value is damaged,
-    and `SchemaMismatchError` if the store has a newer format.
+    Raises `DamageError` if the row is missing or another value is damaged, and
+    `SchemaMismatchError` if the store has a newer format.
     """
     select = Sql(f"SELECT {_NEEDED.sql}, created_at FROM store_info")  # noqa: S608  a constant
     rows = fetch(connection, select)
     if not rows:
         message = f"the store in {connection.target} lacks its row in store_info; {RESTORE}"
-        raise StoreNotFoundError(message)
+        raise DamageError(message, path="store_info")
     values, problems = _NEEDED.read(rows[0])
     if not values["artifact_root"] and not problems:
         problems.append("artifact_root is empty")
+    if values["format"] < 1 and not problems:
+        problems.append("format is below 1")
     if damage := damage_of("store_info", values["key"], problems):
         raise DamageError(f"{damage}; {RESTORE}", path="store_info")
     known = values["format"]

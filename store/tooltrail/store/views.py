@@ -78,7 +78,8 @@ class InvocationView:
     """One row of a list: short values only.
 
     `output_size` is the size that the tool produced, `lost_size` the part that was not kept. Both
-    are None until the invocation has ended. `outcome_kind` is one of `OUTCOMES`.
+    are None until the invocation has ended. `is_late` says that the session was closed before the
+    invocation began. `outcome_kind` is one of `OUTCOMES`.
     """
 
     id: UUID
@@ -99,6 +100,7 @@ class InvocationView:
     output_size: int | None
     truncated: bool | None
     lost_size: int | None = None
+    is_late: bool = False
     damage: str | None = None
     outcome_kind: str = ""
 

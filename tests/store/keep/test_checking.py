@@ -140,9 +140,7 @@ def test_a_store_without_its_row_is_named(store: Store) -> None:
         drop if not store.database.is_server else f"{drop} ON store_info",
         "DELETE FROM store_info",
     )
-    assert "table store_info has no row: the store does not know itself" in check_database(
-        store.database
-    )
+    assert any("lacks its row in store_info" in one for one in check_database(store.database))
 
 
 def test_what_is_no_store_at_head_is_no_problem_but_an_error(store: Store, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ _COLUMNS: Final[Columns] = {
     "CALLS": lambda view: str(view.invocation_count),
     "OPEN": lambda view: str(view.open_count),
     "AGENT": lambda view: view.agent or "",
-    "TITLE": lambda view: view.title or view.name or "",
+    "TITLE": lambda view: ": ".join(filter(None, (view.name, view.title))),
 }
 
 
@@ -70,12 +70,14 @@ def open_(
 
 @command.command()
 @store_options
-@click.argument("name", metavar="SESSION", envvar="TOOLTRAIL_SESSION")
+@click.argument("name", metavar="[SESSION]", envvar="TOOLTRAIL_SESSION", default="")
 def close(location: Location, name: str) -> None:
     """Close a session, by default $TOOLTRAIL_SESSION.
 
     Calls that are recorded later are marked as late.
     """
+    if not name:
+        raise click.UsageError("name a session, or set TOOLTRAIL_SESSION")
     with location.open() as store:
         view = store.reader.session(name)
         if view.closed_at is not None:

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Final, TypeAlias
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
-from tooltrail.records.errors import DamageError, SchemaMismatchError, StoreNotFoundError
+from tooltrail.records.errors import DamageError, SchemaMismatchError
 from tooltrail.store.engines.connection import Connection, Values
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.failures import CHECK
@@ -114,8 +114,6 @@ def _own_rows(connection: Connection) -> Iterator[str]:
     """Problems of the row of the store and of the rows of journals, which no fact has."""
     try:
         read_info(connection)
-    except StoreNotFoundError:
-        yield "table store_info has no row: the store does not know itself"
     except (DamageError, SchemaMismatchError) as error:
         yield str(error)
     for table, columns in _OWN_ROWS.items():

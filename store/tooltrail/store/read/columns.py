@@ -51,7 +51,7 @@ _TABLES: Final = {
     " call_id:text? message_id:id? position:integer policy:digest title:text?"
     " started_at:time finished_at:time? duration_ms:integer? error_kind:text?"
     " exit_status:integer? signal:integer? timed_out:flag? output_size:integer?"
-    " lost_size:integer? truncated:flag?",
+    " lost_size:integer? truncated:flag? is_late:flag",
     "journals": "key:integer id:id host:text spool:text branch_of:id? entry_count:integer"
     " next_index:integer head:bytes? segment:integer segment_offset:integer frame_offset:integer?"
     " created_at:time ingested_at:time",

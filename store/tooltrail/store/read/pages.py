@@ -53,7 +53,7 @@ SMALL_COLUMNS: Final = (
         "text",
     ),
     "invocations: started_at finished_at duration_ms error_kind exit_status signal timed_out",
-    "invocations: output_size truncated lost_size",
+    "invocations: output_size truncated lost_size is_late",
     Computed("invocations.outcome", "outcome_kind", "text"),
 )
 """The key, and the columns of an `InvocationView`."""

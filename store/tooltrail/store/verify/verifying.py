@@ -77,13 +77,10 @@ def _check_rows(
         with suppress(DamageError, InvalidRecordError):  # a check below reports it
             checking.size = int(checking.source.query(_SIZE)[0][0])
         yield from check_pages(checking)
-        if not checking.source.rows("store_info", "key", [1]):
-            checking.damage("the store", "store_info", "the store lacks its row in store_info")
-        else:
-            try:
-                read_info(connection)
-            except DamageError as error:
-                checking.damage("the store", "store_info", str(error))
+        try:
+            read_info(connection)
+        except DamageError as error:
+            checking.damage("the store", "store_info", str(error))
         journals = read_journals(checking)
         checking.has_one_journal = len(journals) == 1
         for journal in journals:
