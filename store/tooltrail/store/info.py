@@ -67,8 +67,11 @@ def required_revision(connection: Connection) -> str:
     found = read_revision(connection)
     if found is None:
         refuse_other(connection, StoreNotFoundError)
-        init = "tooltrail init" if connection.is_sqlite else "tooltrail init --artifacts URL"
-        raise StoreNotFoundError(f"no store in {connection.target}; create one with `{init}`")
+        where, init = str(connection.target), "tooltrail init"
+        if not connection.is_sqlite:
+            ((schema,),) = connection.query("SELECT current_schema()")
+            where, init = f"{where}, schema {schema}", "tooltrail init --artifacts URL"
+        raise StoreNotFoundError(f"no store in {where}; create one with `{init}`")
     return found
 
 

@@ -10,8 +10,8 @@ from sqlalchemy import URL, make_url
 from tests.support.call_facts import ended, next_id, started
 from tests.support.store_parts import store_parts
 
-from tooltrail.records import InvalidRecordError
-from tooltrail.store.opening import create_store
+from tooltrail.records import InvalidRecordError, StoreNotFoundError
+from tooltrail.store.opening import create_store, store_revision
 
 SETTINGS = {
     "standard_conforming_strings": "off",
@@ -75,3 +75,21 @@ def test_a_database_that_cannot_store_every_text_is_refused(
         finally:
             drop = sql.SQL("DROP DATABASE {} WITH (FORCE)")
             connection.execute(drop.format(sql.Identifier(name)))
+
+
+def test_a_table_of_another_application_is_in_the_way(postgres_url: str, tmp_path: Path) -> None:
+    with psycopg.connect(server_of(postgres_url), autocommit=True) as connection:
+        connection.execute("CREATE TABLE messages (id int)")
+    said = 'another application uses this schema: relation "messages" already exists'
+    with pytest.raises(InvalidRecordError, match=said):
+        create_store(postgres_url, artifacts=tmp_path / "artifacts")
+
+
+def test_a_store_in_another_schema_is_not_found(postgres_url: str, tmp_path: Path) -> None:
+    create_store(postgres_url, artifacts=tmp_path / "artifacts").close()
+    with psycopg.connect(server_of(postgres_url), autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA other")
+    options = {"options": "-c search_path=other"}
+    url = make_url(postgres_url).update_query_dict(options).render_as_string(hide_password=False)
+    with pytest.raises(StoreNotFoundError, match=r"no store in .*, schema other; create one"):
+        store_revision(url)

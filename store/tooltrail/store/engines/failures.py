@@ -24,6 +24,9 @@ _PRIMARY_CODE: Final = 0xFF
 _UNDEFINED: Final = "42P01"
 """SQLSTATE of a missing table; SQLite has one code for all errors of this kind."""
 
+_EXISTS: Final = "42P07"
+"""SQLSTATE of a table that exists already."""
+
 _NO_RIGHT: Final = "42501"
 """SQLSTATE of a user who may not read or write a table."""
 
@@ -172,6 +175,9 @@ def _of_server(code: str, sentence: str, words: str, target: Target) -> Tooltrai
         return AccessRefusedError(f"database {target}: {sentence}")
     if not code and (words.startswith(_BAD_OPTION) or f"bad: {_BAD_OPTION}" in words):
         return InvalidRecordError(f"database {target}: {sentence}")
+    if code == _EXISTS:
+        problem = f"another application uses this schema: {sentence}"
+        return InvalidRecordError(f"database {target}: {problem}; name another schema or database")
     # Classes 08, 53, 57, 58: connection, resources, operator intervention, system.
     if not code or code[:2] in ("08", "53", "57", "58"):
         return UnavailableError(f"database {target}: {sentence}")
