@@ -98,10 +98,13 @@ def read_info(connection: Connection) -> StoreInfo:
         message = f"the store in {connection.target} lacks its row in store_info; {RESTORE}"
         raise DamageError(message, path="store_info")
     values, problems = _NEEDED.read(rows[0])
-    if not values["artifact_root"] and not problems:
-        problems.append("artifact_root is empty")
-    if values["format"] < 1 and not problems:
-        problems.append("format is below 1")
+    if not problems:
+        wrong = {
+            "artifact_root is empty": not values["artifact_root"],
+            "format is below 1": values["format"] < 1,
+            "key is not 1": values["key"] != 1,
+        }
+        problems = [name for name, is_wrong in wrong.items() if is_wrong]
     if damage := damage_of("store_info", values["key"], problems):
         raise DamageError(f"{damage}; {RESTORE}", path="store_info")
     known = values["format"]

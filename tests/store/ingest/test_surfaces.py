@@ -222,42 +222,6 @@ def test_omissions_are_counted(parts: StoreParts) -> None:
     assert parts.rows(schema.invocations, "truncated") == [(True,)]
 
 
-def submitted(session: UUID, call: UUID, **result: object) -> Entry:
-    verdict = {
-        "schema_digest": digest_of(b"schema"),
-        "attempt": 2,
-        "valid": False,
-        "errors": [{"path": "$"}],
-        "error_count": 7,
-        **result,
-    }
-    canonical = encode({**ENVELOPE, "result": verdict})
-    shown = as_shown(canonical, b"no", renderer="structured_output", version=1)
-    return ended(session, call, shown=shown, bodies=[canonical, b"no"])
-
-
-@pytest.mark.both_engines
-def test_the_verdict_on_a_structured_output_is_a_row(parts: StoreParts) -> None:
-    session, call = next_id(), next_id()
-    parts.ingest(started(session, call), submitted(session, call))
-    names = ("schema", "attempt", "valid", "document")
-    assert parts.rows(schema.structured_outputs, *names) == [
-        (digest_of(b"schema"), 2, False, '{"error_count":7,"errors":[{"path":"$"}]}')
-    ]
-
-
-@pytest.mark.parametrize(
-    "result", [{"schema_digest": "md5:00"}, {"attempt": "two"}, {"valid": 1}, {"schema_digest": 5}]
-)
-def test_a_verdict_with_members_of_other_types_is_rejected(
-    parts: StoreParts, result: dict[str, object]
-) -> None:
-    session, call = next_id(), next_id()
-    parts.ingest(started(session, call), submitted(session, call, **result))
-    assert len(parts.rejections()) == 1
-    assert parts.rows(schema.invocations, "state") == [("started",)]
-
-
 def test_a_stream_whose_size_is_not_that_of_its_body_is_rejected(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
     canonical, receipt = encode({**ENVELOPE, "result": None}), b"r"

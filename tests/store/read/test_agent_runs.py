@@ -200,9 +200,8 @@ def test_a_damaged_version_hides_no_other(store: Store, change: str, said: str) 
         ),
         ("invocations SET id = x'00' WHERE key = 1", "id holds no id"),
         ("invocations SET state = 'x' WHERE key = 1", "state holds no state"),
-        ("structured_outputs SET valid = 'x' WHERE invocation_key = 1", "valid holds no flag"),
-        ("structured_outputs SET document = '{' WHERE invocation_key = 1", "verdict of call"),
-        ("structured_outputs SET document = CAST(x'ff' AS TEXT) WHERE invocation_key = 1", "text"),
+        ("surfaces SET canonical = '{}' WHERE invocation_key = 1", "canonical is not the text"),
+        ("surfaces SET canonical = NULL WHERE invocation_key = 1", "canonical is erased or lost"),
     ],
 )
 def test_a_damaged_leg_hides_no_other(store: Store, change: str, said: str) -> None:

@@ -277,15 +277,6 @@ CREATE INDEX ix_streams_digest ON streams (digest);
 
 CREATE INDEX ix_streams_loss_reason ON streams USING btree (loss_reason) WHERE loss_reason IS NOT NULL;
 
-CREATE TABLE structured_outputs (
-	invocation_key BIGINT NOT NULL,
-	schema BYTEA NOT NULL,
-	attempt BIGINT NOT NULL,
-	valid BOOLEAN NOT NULL,
-	document TEXT NOT NULL,
-	CONSTRAINT pk_structured_outputs PRIMARY KEY (invocation_key)
-);
-
 CREATE TABLE surfaces (
 	invocation_key BIGINT NOT NULL,
 	arguments TEXT,
@@ -430,12 +421,6 @@ CREATE TRIGGER omissions_no_delete BEFORE DELETE ON omissions FOR EACH ROW EXECU
 CREATE TRIGGER omissions_no_truncate BEFORE TRUNCATE ON omissions FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
 
 CREATE TRIGGER omissions_no_update BEFORE UPDATE ON omissions FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
-
-CREATE TRIGGER structured_outputs_no_delete BEFORE DELETE ON structured_outputs FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
-
-CREATE TRIGGER structured_outputs_no_truncate BEFORE TRUNCATE ON structured_outputs FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
-
-CREATE TRIGGER structured_outputs_no_update BEFORE UPDATE ON structured_outputs FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
 
 CREATE TRIGGER rejected_facts_no_delete BEFORE DELETE ON rejected_facts FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
 

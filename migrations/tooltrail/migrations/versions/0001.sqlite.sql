@@ -281,15 +281,6 @@ CREATE INDEX ix_streams_digest ON streams (digest);
 
 CREATE INDEX ix_streams_loss_reason ON streams (loss_reason) WHERE loss_reason IS NOT NULL;
 
-CREATE TABLE structured_outputs (
-	invocation_key INTEGER NOT NULL,
-	schema BLOB NOT NULL,
-	attempt INTEGER NOT NULL,
-	valid BOOLEAN NOT NULL,
-	document TEXT NOT NULL,
-	CONSTRAINT pk_structured_outputs PRIMARY KEY (invocation_key)
-);
-
 CREATE TABLE surfaces (
 	invocation_key INTEGER NOT NULL,
 	arguments TEXT,
@@ -403,10 +394,6 @@ CREATE TRIGGER invocation_artifacts_no_update BEFORE UPDATE ON invocation_artifa
 CREATE TRIGGER omissions_no_delete BEFORE DELETE ON omissions BEGIN SELECT RAISE(ABORT, 'omissions is append-only'); END;
 
 CREATE TRIGGER omissions_no_update BEFORE UPDATE ON omissions BEGIN SELECT RAISE(ABORT, 'omissions is append-only'); END;
-
-CREATE TRIGGER structured_outputs_no_delete BEFORE DELETE ON structured_outputs BEGIN SELECT RAISE(ABORT, 'structured_outputs is append-only'); END;
-
-CREATE TRIGGER structured_outputs_no_update BEFORE UPDATE ON structured_outputs BEGIN SELECT RAISE(ABORT, 'structured_outputs is append-only'); END;
 
 CREATE TRIGGER rejected_facts_no_delete BEFORE DELETE ON rejected_facts BEGIN SELECT RAISE(ABORT, 'rejected_facts is append-only'); END;
 

@@ -37,13 +37,7 @@ class Entry(NamedTuple):
 
 _REFERRING: Final = {
     "sessions": ("invocations", "messages", "agent_legs", "agent_outcomes"),
-    "invocations": (
-        "surfaces",
-        "streams",
-        "omissions",
-        "invocation_artifacts",
-        "structured_outputs",
-    ),
+    "invocations": ("surfaces", "streams", "omissions", "invocation_artifacts"),
     "messages": ("tool_offers", "agent_legs", "agent_outcomes"),
 }
 """Tables with the keys of a table. A new row must not get the key of a lost row: the rows that

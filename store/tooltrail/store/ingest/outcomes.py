@@ -8,14 +8,13 @@ text that the model saw. An imported call may lack its output or its receipt.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, cast
 
 from pydantic import ValidationError
 
 from tooltrail.artifacts import ArtifactNamer
 from tooltrail.journal.invocation import SEEN, shown_of
 from tooltrail.records import (
-    CanonicalResult,
     CompleteOutput,
     Family,
     FamilyRegistry,
@@ -26,10 +25,10 @@ from tooltrail.records import (
     project,
     render,
 )
-from tooltrail.records.canonical_json import decode, encode_text, with_lists
+from tooltrail.records.canonical_json import decode
 from tooltrail.records.command_documents import stream_members
 from tooltrail.records.counted_streams import INLINE_BYTES
-from tooltrail.records.digests import EMPTY, Digest, digest_of, parse_digest
+from tooltrail.records.digests import EMPTY, Digest, digest_of
 from tooltrail.records.fact_spelling import shown_json
 from tooltrail.records.facts import CallEnded, Shown, StreamFact
 from tooltrail.records.plain_text import storable, text_from
@@ -41,22 +40,8 @@ from tooltrail.store.references import (
     shorten_output,
 )
 
-VERDICTS: Final = "structured_output"
-"""The family whose results are verdicts on a submission, and the name of its renderer."""
-
 NOT_RENDERED: Final = Shown(canonical=EMPTY, receipt=EMPTY, renderer="", renderer_version=0)
 """What is known to have been shown of a call whose output is not recorded."""
-
-_VERDICT: Final = frozenset({"schema_digest", "attempt", "valid"})
-
-
-class Verdict(NamedTuple):
-    """The verdict on a structured output that an agent submitted."""
-
-    schema: Digest
-    attempt: int
-    valid: bool
-    document: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +58,6 @@ class Outcome:
         made: digest of the JSON of `shown` if it was made here; else None.
         is_exact: whether the three texts are stored byte for byte.
         streams: each stream, and the offset of its bytes in the receipt, if they are in it.
-        verdict: the verdict, if this is a structured output.
     """
 
     output: str
@@ -86,7 +70,6 @@ class Outcome:
     streams: Sequence[tuple[StreamFact, int | None]]
     bodies: Mapping[Digest, bytes]
     published: Sequence[PendingArtifact]
-    verdict: Verdict | None
 
 
 class OutcomeMaker:
@@ -274,7 +257,6 @@ def _assembled(
         streams=placed,
         bodies=stored,
         published=_published(fact, shown, attached),
-        verdict=verdict_of(texts[1]) if shown.renderer == VERDICTS else None,
     )
 
 
@@ -326,19 +308,3 @@ def made_shown(shown: Shown) -> Shown:
         ),
         artifacts=tuple(one.replaced(role=storable(one.role)) for one in shown.artifacts),
     )
-
-
-def verdict_of(canonical: bytes) -> Verdict | None:
-    """The verdict in a canonical result; None if it is an error, or of another family."""
-    result: dict[str, Any] = {**(CanonicalResult.from_json(canonical).result or {})}
-    if not result.keys() >= _VERDICT:
-        return None
-    counted: dict[str, Any] = {
-        "errors": [*(result.get("errors") or ())],
-        "error_count": result.get("error_count") or 0,
-    }
-    attempt, valid = result["attempt"], result["valid"]
-    if not isinstance(valid, bool) or not isinstance(attempt, int) or isinstance(attempt, bool):
-        raise InvalidRecordError("a verdict has a number of the attempt, and says true or false")
-    schema, document = parse_digest(result["schema_digest"]), encode_text(with_lists(counted))
-    return Verdict(schema, attempt, valid, document)

@@ -29,7 +29,7 @@ from tooltrail.store.bodies import encode_body
 from tooltrail.store.column_groups import CLOSING, ENDING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.known import Entry, MessageFact
-from tooltrail.store.ingest.outcomes import Outcome, Verdict
+from tooltrail.store.ingest.outcomes import Outcome
 
 T = TypeVar("T")
 
@@ -166,14 +166,11 @@ def cut_size(
 
 def outcome_rows(connection: Connection, key: int, outcome: Outcome) -> dict[str, list[Row]]:
     """The rows that refer to a call that ended, by table."""
-    rows = {
+    return {
         "streams": stream_rows(connection, key, outcome.streams),
         "omissions": omission_rows(connection, key, outcome.shown.omissions),
         "invocation_artifacts": artifact_rows(connection, key, outcome.shown.artifacts),
     }
-    if outcome.verdict is not None:
-        rows["structured_outputs"] = [verdict_row(connection, key, outcome.verdict)]
-    return rows
 
 
 def stream_rows(
@@ -213,12 +210,6 @@ def artifact_rows(connection: Connection, key: int, artifacts: Iterable[Artifact
 def _numbered(key: int, rows: Iterable[Row]) -> list[Row]:
     """Add to rows the key of their call and a number."""
     return [{"invocation_key": key, "n": n, **row} for n, row in enumerate(rows)]
-
-
-def verdict_row(connection: Connection, key: int, verdict: Verdict) -> Row:
-    """The row of one attempt of an agent to submit its structured result."""
-    schema, document = connection.sha(verdict.schema), connection.text(verdict.document)
-    return {"invocation_key": key, **verdict._asdict(), "schema": schema, "document": document}
 
 
 def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> MessageRows:

@@ -5,6 +5,7 @@ something that it reads is damaged. A list with `on_error` goes on: it skips a r
 read, and passes the error to `on_error`.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +29,14 @@ from tooltrail.records import (
     canonical_json,
     read_leg_fact,
 )
-from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.connection import Connection, in_parts
 from tooltrail.store.engines.values import LEAST_KEY
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, make_view, refuse_damage
+from tooltrail.store.read.details import details_of
 from tooltrail.store.read.reader import Reader
-from tooltrail.store.read.rows import Sql, fetch, fetch_each, where
+from tooltrail.store.read.rows import Sql, fetch, is_in, where
+from tooltrail.store.views import InvocationDetail
 
 OnError: TypeAlias = Callable[[TooltrailError], object]
 Fact = TypeVar("Fact", LegStarted, LegEnded)
@@ -43,6 +46,9 @@ PAGE: Final = 200
 
 SUBMISSION: Final = "submit_result"
 """The name of the tool whose calls are submissions."""
+
+_FAMILY: Final = "structured_output"
+"""The family of submissions."""
 
 _LEG: Final = Columns(
     Computed("l.message_key", "key", "integer"),
@@ -61,22 +67,6 @@ LEFT JOIN messages AS m ON m.key = l.message_key
 LEFT JOIN messages AS e ON e.key = (
     SELECT min(o.message_key) FROM agent_outcomes AS o WHERE o.session_key = l.session_key)"""
 
-_ATTEMPT: Final = Columns(
-    Computed("i.session_key", "session_key", "integer"),
-    Computed("i.key", "key", "integer"),
-    Computed("i.id", "id", "id"),
-    Computed("i.state", "state", "state"),
-    optional=(
-        Computed("v.attempt", "attempt", "integer"),
-        Computed("v.valid", "valid", "flag"),
-        Computed("v.document", "document", "text"),
-    ),
-)
-_ATTEMPTS: Final = f"""
-SELECT {_ATTEMPT.sql} FROM invocations AS i
-LEFT JOIN structured_outputs AS v ON v.invocation_key = i.key
-WHERE i.tool_name = '{SUBMISSION}' AND """
-
 _VERSION: Final = Columns(
     Computed("min(message_key)", "key", "integer"),
     Computed("agent", "digest", "digest"),
@@ -87,14 +77,16 @@ _VERSION: Final = Columns(
 
 
 @dataclass(frozen=True, slots=True)
-class _Errors:
-    """The errors that a verdict lists, and the number of all errors."""
+class _Verdict:
+    """The result of a submission, without the submitted value."""
 
+    attempt: int | None = None
+    valid: bool | None = None
     errors: tuple[SchemaViolation, ...] = ()
     error_count: int = 0
 
 
-_ERRORS: Final = TypeAdapter(_Errors)
+_VERDICT: Final = TypeAdapter(_Verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +160,7 @@ def iter_legs(
         for values, problems in legs:
             try:
                 refuse_damage("agent_legs", values["key"], problems)
-                views.append(_leg_view(values, bodies, attempts[values["session_key"]]))
+                views.append(_leg_view(values, bodies, attempts[values["session_id"]]))
             except (DamageError, NotFoundError) as error:
                 _pass(error, on_error)
         yield from views
@@ -248,7 +240,7 @@ def _pass(error: TooltrailError, on_error: OnError | None) -> None:
 def _leg_view(
     values: Mapping[str, Any],
     bodies: Mapping[Digest, Body],
-    attempts: Sequence[tuple[Mapping[str, Any], Sequence[str]]],
+    attempts: Sequence[InvocationDetail],
 ) -> LegView:
     ended = values["ended"]
     return LegView(
@@ -256,7 +248,7 @@ def _leg_view(
         values["started_at"],
         _fact(bodies[values["started"]], values["key"], LegStarted),
         None if ended is None else _fact(bodies[ended], values["key"], LegEnded),
-        tuple(_attempt_view(*one) for one in attempts),
+        tuple(map(_attempt_view, attempts)),
     )
 
 
@@ -285,29 +277,31 @@ def _fact(body: Body, key: int, kind: type[Fact]) -> Fact:
 
 def _attempts(
     connection: Connection, sessions: Sequence[int]
-) -> Mapping[int, list[tuple[Mapping[str, Any], Sequence[str]]]]:
-    """The submissions of some sessions with their problems, by the key of the session."""
-    found = defaultdict[int, list[tuple[Mapping[str, Any], Sequence[str]]]](list)
-    order = " ORDER BY i.session_key, i.seq"
-    for row in fetch_each(connection, Sql(_ATTEMPTS), "i.session_key", sessions, order):
-        values, problems = _ATTEMPT.read(row)
-        found[values["session_key"]].append((values, problems))
+) -> Mapping[UUID, list[InvocationDetail]]:
+    """The submissions in some sessions, by the id of the session."""
+    found = defaultdict[UUID, list[InvocationDetail]](list)
+    is_submission = Sql("invocations.tool_name = ? AND ", (SUBMISSION,))
+    for some in in_parts(sessions):
+        which = is_submission + is_in("invocations.session_key", some)
+        for one in details_of(connection, which, outputs=False):
+            found[one.summary.session_id].append(one)
     return found
 
 
-def _attempt_view(values: Mapping[str, Any], problems: Sequence[str]) -> AttemptView:
-    refuse_damage("invocations", values["key"], problems)
-    document = values["document"]
-    try:
-        verdict = _Errors() if document is None else _ERRORS.validate_json(document)
-    except ValueError as error:
-        message = f"the verdict of call {values['id']} is damaged: {error}"
-        raise DamageError(message, path="structured_outputs") from error
+def _attempt_view(detail: InvocationDetail) -> AttemptView:
+    summary = detail.summary
+    if detail.damage is not None:
+        raise DamageError(detail.damage, path=str(summary.id))
+    verdict = _Verdict()
+    if summary.family == _FAMILY and detail.canonical_json is not None:
+        result: dict[str, Any] = json.loads(detail.canonical_json)["result"] or {}
+        given = {name: one for name, one in result.items() if one is not None}
+        verdict = _VERDICT.validate_python(given)
     return AttemptView(
-        values["id"],
-        values["state"],
-        values["attempt"],
-        values["valid"],
+        summary.id,
+        summary.state,
+        verdict.attempt,
+        verdict.valid,
         verdict.errors,
         verdict.error_count,
     )

@@ -28,12 +28,10 @@ from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.known import Entry
 from tooltrail.store.ingest.outcomes import (
     NOT_RENDERED,
-    VERDICTS,
     is_body,
     made_shown,
     renderer_of,
     text_of,
-    verdict_of,
 )
 from tooltrail.store.references import (
     expand_canonical,
@@ -44,7 +42,7 @@ from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
 
-OF_CALLS: Final = ("streams", "omissions", "invocation_artifacts", "structured_outputs")
+OF_CALLS: Final = ("streams", "omissions", "invocation_artifacts")
 """Tables with further rows of a call besides its texts. The rows exist once the call has ended."""
 
 
@@ -137,7 +135,6 @@ class Call:
         offsets += [None] * (len(fact.streams) - len(offsets))
         placed = list(zip(fact.streams, offsets, strict=False))
         self.compare_rows("streams", rows.stream_rows(connection, self.row["key"], placed))
-        self._check_verdict(shown)
         if "arguments" not in self.exact and not self.inexact and self.texts.get("is_exact") != 1:
             # The call began in an earlier batch. Its arguments may be inexact.
             start = checking.fact(self.row["journal_key"], self.row["start_entry"])
@@ -232,21 +229,6 @@ class Call:
         with suppress(TypeError):  # a damaged omission, which is reported
             size = rows.cut_size(output_size, shown.omissions, renderer, receipt)
             self._compare_texts({"cut_size": size})
-
-    def _check_verdict(self, shown: Shown) -> None:
-        """Compare the row of a structured output, unless the shown result cannot be read."""
-        if not shown.renderer:
-            return
-        expected: list[Row] = []
-        if shown.renderer == VERDICTS:
-            try:
-                verdict = verdict_of(self.exact.get("canonical") or b"")
-            except (LookupError, TypeError, ValueError):
-                return
-            if verdict is not None:
-                connection, key = self.checking.connection, self.row["key"]
-                expected = [rows.verdict_row(connection, key, verdict)]
-        self.compare_rows("structured_outputs", expected)
 
     def _check_shared(self, stream: StreamFact, offset: Any) -> None:
         """Check that the receipt first has the bytes of a stream at the offset in the row."""
