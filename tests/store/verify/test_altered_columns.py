@@ -142,7 +142,7 @@ def subjects_of(  # noqa: C901, PLR0911  one case for each table
         case "artifacts":
             return {f"artifact {artifact_path(Digest(digest(row['digest'])))}"}
         case "store_info":
-            return {"the store"}
+            return {"store_info is damaged"}
         case "tombstones":
             return {f"body {digest(row['digest'])}"}
         case _:
