@@ -138,7 +138,11 @@ def _lost_end(folder: Path, cursor: Cursor) -> Iterator[Gap]:
 
 
 def _missing(cursor: Cursor, begin: Cursor, problem: str) -> Gap:
-    frames = f"frames {cursor.index:,} to {begin.index - 1:,} of the journal are missing"
+    first, last = cursor.index, begin.index - 1
+    frames = f"frames {first:,} to {last:,} of the journal are missing"
+    if last <= first:
+        lost = f"frame {first:,} of the journal is missing"
+        frames = lost if last == first else f"the journal does not go on with its frame {first:,}"
     return Gap(cursor.segment, cursor.offset, b"", f"{frames}: {problem}", begin)
 
 

@@ -2,14 +2,18 @@
 
 import os
 import shutil
+from functools import partial
 from pathlib import Path
+from random import Random
+from uuid import UUID
 
 import pytest
 from tests.support import schema
-from tests.support.call_facts import message, next_id
-from tests.support.journals import alter, end_of
+from tests.support.call_facts import ended, message, next_id, started
+from tests.support.effort import times
+from tests.support.journals import alter, end_of, seal_at
 from tests.support.keeping import ingested, record, rows
-from tests.support.store_parts import StoreParts
+from tests.support.store_parts import StoreParts, ended_spooled
 
 from tooltrail.journal import JournalLog
 from tooltrail.journal.ends import HINT_NAME
@@ -294,3 +298,44 @@ def test_damage_at_the_beginning_of_a_branch_is_kept(parts: StoreParts) -> None:
     assert any(f"{damaged_size:,} bytes are not readable" in one.message for one in parts.verify())
     parts.ingest(message(session))
     assert parts.damage() == []
+
+
+OPERATIONS = ("recorded", "recorded", "recorded", "ingested", "ingested", "copied", "restored")
+
+
+@pytest.mark.parametrize("seed", range(times(6)))
+def test_copies_of_a_spool_that_are_restored_in_any_order_lose_nothing(
+    parts: StoreParts, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    seal_at(monkeypatch, 6_000)
+    random, session = Random(seed), next_id()
+    parts.append(message(session))
+    copies = list[tuple[Path, set[UUID]]]()
+    held, expected = set[UUID](), set[UUID]()  # calls that ended: in the spool, and ingested
+    for step in range(60):
+        match random.choice(OPERATIONS):
+            case "recorded":
+                call, size = next_id(), random.choice((10, 1_000, 50_000))
+                parts.append(started(session, call))
+                end = ended if size < 50_000 else partial(ended_spooled, parts)
+                parts.append(end(session, call, b"%d" % call.int * size))
+                held.add(call)
+            case "ingested":
+                parts.ingest()
+                assert parts.ingest().frame_count == 0
+                expected |= held
+            case "copied":
+                kept = shutil.copytree(parts.spool, parts.spool.with_name(f"copy-{step}"))
+                copies.append((Path(kept), set(held)))
+            case _ if copies:
+                kept, before = random.choice(copies)
+                shutil.rmtree(parts.spool)
+                shutil.copytree(kept, parts.spool)
+                parts.log, held = JournalLog(journal(parts)), set(before)
+            case _:
+                pass
+    parts.ingest()
+    calls = parts.rows(schema.invocations, "id", "state")
+    assert sorted(calls) == sorted((one, "success") for one in expected | held)
+    assert parts.damage() == []
+    assert waiting(parts) is None

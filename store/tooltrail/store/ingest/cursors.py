@@ -13,6 +13,7 @@ from uuid import UUID
 from tooltrail.journal import Cursor, Frame, Gap, read_journal
 from tooltrail.journal.clock import now
 from tooltrail.journal.ends import peek_hint
+from tooltrail.journal.frames import FRAMES_FROM
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records.errors import UnavailableError
 from tooltrail.records.ids import keyed_id
@@ -31,8 +32,10 @@ def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
     """
     places = find_places(connection, journal)
     for place in places:
-        if not place.key or _is_in(folder, place):
+        if not place.key or _has_last_frame(folder, place):
             return place
+    if _may_be_damaged(folder, places[0]):
+        return places[0]
     numbers = segment_numbers(folder)
     notice = (
         f"frame {places[0].cursor.index - 1:,} in {folder} is not the one that was ingested: the "
@@ -88,21 +91,34 @@ def move_place(
     return Place(key, place.journal, cursor, frame_offset, count, place.branch_of)
 
 
-def _is_in(folder: Path, place: Place) -> bool:
-    """Whether a journal holds the frame before a place, or goes on behind that frame."""
-    numbers = [one for one in segment_numbers(folder) if one >= place.cursor.segment]
+def _has_last_frame(folder: Path, place: Place) -> bool:
+    """Whether a journal holds the frame before a place, or goes on right behind that frame."""
+    cursor, numbers = place.cursor, segment_numbers(folder)
+    later = [one for one in numbers if one > cursor.segment]
+    if cursor.segment in numbers:
+        before = Cursor(cursor.segment, place.frame_offset or 0, cursor.index - 1, None)
+        frame = next(read_journal(folder, before), None)
+        return isinstance(frame, Frame) and frame.cursor == cursor
+    if not later:
+        hint = peek_hint(folder)
+        return hint is not None and hint.cursor == cursor
+    # A segment that was ingested to its end is deleted.
+    begin = cursor.replaced(segment=later[0], offset=FRAMES_FROM)
+    return cursor.hash is not None and not isinstance(next(read_journal(folder, begin), None), Gap)
+
+
+def _may_be_damaged(folder: Path, place: Place) -> bool:
+    """Whether the frame before a place may be missing because the journal is damaged there."""
+    cursor = place.cursor
+    numbers = [one for one in segment_numbers(folder) if one >= cursor.segment]
     if not numbers:
         hint = peek_hint(folder)
-        return hint is not None and hint.cursor.offsets >= place.cursor.offsets
-    if numbers[0] > place.cursor.segment:
-        # A segment that was ingested to its end is deleted. The next one begins behind that frame.
-        first = next(read_journal(folder, Cursor(numbers[0], hash=None)), None)
-        return not isinstance(first, Frame) or first.index >= place.cursor.index
-    if place.frame_offset is None:
-        return True
-    before = Cursor(place.cursor.segment, place.frame_offset, place.cursor.index - 1, None)
-    frame = next(read_journal(folder, before), None)
-    if isinstance(frame, Frame) and frame.cursor == place.cursor:
-        return True
-    head = next(read_journal(folder, Cursor(place.cursor.segment)), None)
-    return isinstance(head, Gap) and head.offset == 0  # the head of the segment is altered
+        return hint is not None and hint.cursor.offsets >= cursor.offsets
+    is_later = numbers[0] > cursor.segment
+    if not is_later and place.frame_offset is None:
+        return True  # the item before is damage
+    begin = cursor.replaced(segment=numbers[0], offset=FRAMES_FROM)
+    first = next(read_journal(folder, begin), None)
+    if isinstance(first, Gap):  # an altered head, or missing segments
+        return first.offset == 0 or (is_later and first.cursor.index > cursor.index)
+    return is_later and (first is None or first.index >= cursor.index)
