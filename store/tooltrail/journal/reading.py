@@ -82,7 +82,7 @@ def _segment_numbers(folder: Path) -> list[int]:
 
 
 def has_frames(folder: Path, cursor: Cursor) -> bool:
-    """Whether there are frames behind a cursor, or the frame before the cursor is not there.
+    """Whether frames follow a cursor, or the journal does not end at the cursor.
 
     A journal that was cut off, or restored from an older copy, ends before the cursor, or ends
     there with another frame. If its newest segment is missing, it ends behind the cursor. Usually

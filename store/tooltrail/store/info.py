@@ -70,7 +70,7 @@ def required_revision(connection: Connection) -> str:
         where, init = str(connection.target), "tooltrail init"
         if not connection.is_sqlite:
             ((schema,),) = connection.query("SELECT current_schema()")
-            where, init = f"{where}, schema {schema}", "tooltrail init --artifacts URL"
+            where, init = f"{where}, schema {schema or '(none)'}", "tooltrail init --artifacts URL"
         raise StoreNotFoundError(f"no store in {where}; create one with `{init}`")
     return found
 
@@ -98,13 +98,12 @@ def read_info(connection: Connection) -> StoreInfo:
         message = f"the store in {connection.target} lacks its row in store_info; {RESTORE}"
         raise DamageError(message, path="store_info")
     values, problems = _NEEDED.read(rows[0])
-    if not problems:
-        wrong = {
-            "artifact_root is empty": not values["artifact_root"],
-            "format is below 1": values["format"] < 1,
-            "key is not 1": values["key"] != 1,
-        }
-        problems = [name for name, is_wrong in wrong.items() if is_wrong]
+    if not problems and not values["artifact_root"]:
+        problems.append("artifact_root is empty")
+    if not problems and values["format"] < 1:
+        problems.append("format is below 1")
+    if not problems and values["key"] != 1:
+        problems.append("key is not 1")
     if damage := damage_of("store_info", values["key"], problems):
         raise DamageError(f"{damage}; {RESTORE}", path="store_info")
     known = values["format"]

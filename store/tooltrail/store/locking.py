@@ -11,14 +11,13 @@ from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
-from uuid import UUID
 
-from tooltrail.journal import Cursor, furthest_end, has_frames, read_journal_id
+from tooltrail.journal import Cursor, furthest_end, has_frames
 from tooltrail.journal.owners import try_lock
 from tooltrail.records.errors import TooltrailError, UnavailableError, unavailable_if_failing
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.ingest.behind import Place, find_places
+from tooltrail.store.ingest.behind import Place, find_place
 
 _LOCK: Final = f"({0x696E67}, hashtext(current_schema()))"
 """The advisory lock on PostgreSQL: "ing" in ASCII, and the schema."""
@@ -108,15 +107,14 @@ def _lock_or_pass(database: Database, folder: Path, descriptor: int, wait_s: flo
     while True:
         if try_lock(descriptor, fcntl.LOCK_EX):
             return None
-        place, journal = Place(0, UUID(int=0)), read_journal_id(folder)
-        if journal is not None:
-            with database.read() as connection:
-                place = find_places(connection, journal)[0]
-        if place.cursor.offsets >= end or not has_frames(folder, place.cursor):
-            return place
-        if place.cursor != last:
-            last, moved_at = place.cursor, time.monotonic()
-        elif time.monotonic() - moved_at > wait_s:
+        with database.read() as connection:
+            place = find_place(connection, folder)
+        if place is not None and place.notice is None:
+            if place.cursor.offsets >= end or not has_frames(folder, place.cursor):
+                return place
+            if place.cursor != last:
+                last, moved_at = place.cursor, time.monotonic()
+        if time.monotonic() - moved_at > wait_s:
             raise UnavailableError(f"another program ingests {folder}, and has not finished")
         time.sleep(_INTERVAL_S)
 

@@ -80,7 +80,7 @@ def test_a_database_that_cannot_store_every_text_is_refused(
 def test_a_table_of_another_application_is_in_the_way(postgres_url: str, tmp_path: Path) -> None:
     with psycopg.connect(server_of(postgres_url), autocommit=True) as connection:
         connection.execute("CREATE TABLE messages (id int)")
-    said = 'another application uses this schema: relation "messages" already exists'
+    said = 'the schema has other tables: relation "messages" already exists'
     with pytest.raises(InvalidRecordError, match=said):
         create_store(postgres_url, artifacts=tmp_path / "artifacts")
 

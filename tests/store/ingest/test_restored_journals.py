@@ -17,8 +17,10 @@ from tests.support.store_parts import StoreParts, ended_spooled
 
 from tooltrail.journal import JournalLog
 from tooltrail.journal.ends import HINT_NAME
-from tooltrail.records import DamageError
+from tooltrail.journal.owners import Owner
+from tooltrail.records import DamageError, UnavailableError
 from tooltrail.store.ingest.behind import Behind, what_is_behind
+from tooltrail.store.locking import journal_lock
 from tooltrail.store.opening import create_store, open_store
 from tooltrail.store.store import Store
 
@@ -101,7 +103,7 @@ def test_a_journal_that_was_cut_off_in_a_frame_is_reported(parts: StoreParts) ->
     with (journal(parts) / "00000001.seg").open("r+b") as segment:
         segment.truncate(offset + 30)
     assert parts.ingest().frame_count == 4
-    assert "is not the one that was ingested: the journal was cut off" in parts.rejections()[0]
+    assert "the last ingested frame, 4, is not in" in parts.rejections()[0]
     parts.log = JournalLog(journal(parts))
     assert parts.ingest(message(session)).frame_count == 1
     assert parts.count(schema.messages) == 6
@@ -175,6 +177,71 @@ def test_a_cut_before_the_cursor_is_reported_at_once(parts: StoreParts) -> None:
     parts.ingest(message(session))
     assert waiting(parts) is None
     assert parts.damage() == []
+
+
+def test_output_that_waits_for_the_sink_is_kept_when_its_journal_is_restored(
+    parts: StoreParts,
+) -> None:
+    session, call = next_id(), next_id()
+    parts.ingest(message(session))
+    copied = copy(parts, "copy")
+    parts.sink.is_away = True
+    parts.ingest(started(session, call), ended_spooled(parts, session, call, b"x" * 90_000))
+    restore(parts, copied)
+    parts.ingest(message(session))
+    assert (parts.spool / str(call) / "stdout.zst").exists()
+    parts.sink.is_away = False
+    assert parts.ingest().published_count == 1
+    assert not (parts.spool / str(call)).exists()
+    assert parts.damage() == []
+
+
+@pytest.mark.both_engines
+def test_a_call_that_was_open_when_the_copy_was_made_is_ended(parts: StoreParts) -> None:
+    session, dead, alive = next_id(), next_id(), next_id()
+    owner = Owner(parts.spool)
+    parts.log.record([started(session, alive, owner=owner.name()), message(session)])
+    parts.ingest()
+    copied = copy(parts, "copy")
+    parts.ingest(message(session))
+    restore(parts, copied)
+    parts.append(started(session, dead, owner="0" * 32))
+    parts.ingest()
+    assert parts.rows(schema.invocations, "state") == [("started",), ("interrupted",)]
+    owner.release()
+    assert parts.ingest().recovered_count == 1
+    assert parts.rows(schema.invocations, "state") == [("interrupted",), ("interrupted",)]
+    assert parts.damage() == []
+
+
+def test_a_copy_behind_damage_is_ingested(parts: StoreParts) -> None:
+    session = next_id()
+    parts.ingest(message(session))
+    copied = copy(parts, "copy")
+    parts.append(message(session), message(session))
+    (journal(parts) / "00000001.seg").unlink()
+    parts.ingest()  # the last item is damage
+    restore(parts, copied)
+    for n in range(3):
+        parts.ingest(message(session))
+        assert parts.count(schema.messages) == 2 + n
+    assert waiting(parts) is None
+    assert parts.damage() == []
+
+
+def test_a_restored_journal_is_not_taken_for_ingested_while_it_is_locked(parts: StoreParts) -> None:
+    session = next_id()
+    parts.ingest(message(session))
+    copied = copy(parts, "copy")
+    parts.ingest(message(session), message(session))
+    restore(parts, copied)
+    parts.append(message(session))
+    with (
+        journal_lock(parts.database, journal(parts), is_required=True, wait_s=0),
+        pytest.raises(UnavailableError, match="another program ingests"),
+    ):
+        parts.ingester().ingest(wait_s=0)
+    assert parts.ingest().frame_count == 2
 
 
 def test_a_row_that_no_update_finds_ends_the_ingestion(parts: StoreParts) -> None:

@@ -186,6 +186,9 @@ def test_a_damaged_version_hides_no_other(store: Store, change: str, said: str) 
     assert "of agent_legs is damaged" in str(error)
 
 
+NO_VERDICT = '{"result":{"attempt":"two","valid":true}}'
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -200,8 +203,10 @@ def test_a_damaged_version_hides_no_other(store: Store, change: str, said: str) 
         ),
         ("invocations SET id = x'00' WHERE key = 1", "id holds no id"),
         ("invocations SET state = 'x' WHERE key = 1", "state holds no state"),
-        ("surfaces SET canonical = '{}' WHERE invocation_key = 1", "canonical is not the text"),
-        ("surfaces SET canonical = NULL WHERE invocation_key = 1", "canonical is erased or lost"),
+        ("surfaces SET canonical = '{}' WHERE invocation_key = 1", "verdict of call"),
+        ("surfaces SET canonical = '{' WHERE invocation_key = 1", "verdict of call"),
+        ("surfaces SET canonical = x'00' WHERE invocation_key = 1", "canonical holds no text"),
+        (f"surfaces SET canonical = '{NO_VERDICT}' WHERE invocation_key = 1", "verdict of call"),
     ],
 )
 def test_a_damaged_leg_hides_no_other(store: Store, change: str, said: str) -> None:

@@ -143,7 +143,7 @@ def test_a_branch_repeats_the_entries_of_its_journal(empty: StoreParts) -> None:
     empty.ingest(*[started(OPENED, one, arguments=b"%d" % one.int) for one in calls])
     (notice,) = [one for one in empty.verify() if "has not ended" not in one.message]
     assert (notice.table, notice.kind) == ("rejected_facts", "incomplete")
-    assert "frame 2 in" in notice.message
+    assert "the last ingested frame, 2, is not in" in notice.message
     branch = "journal_key = (SELECT max(key) FROM journals)"
     for n in range(5):
         sql = f"UPDATE ledger_entries SET hash = ? WHERE n = {n} AND {branch}"

@@ -176,7 +176,7 @@ def _of_server(code: str, sentence: str, words: str, target: Target) -> Tooltrai
     if not code and (words.startswith(_BAD_OPTION) or f"bad: {_BAD_OPTION}" in words):
         return InvalidRecordError(f"database {target}: {sentence}")
     if code == _EXISTS:
-        problem = f"another application uses this schema: {sentence}"
+        problem = f"the schema has other tables: {sentence}"
         return InvalidRecordError(f"database {target}: {problem}; name another schema or database")
     # Classes 08, 53, 57, 58: connection, resources, operator intervention, system.
     if not code or code[:2] in ("08", "53", "57", "58"):

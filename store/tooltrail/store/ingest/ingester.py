@@ -15,7 +15,6 @@ from dataclasses import astuple, dataclass
 from operator import add
 from pathlib import Path
 from typing import Final
-from uuid import UUID
 
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.journal import (
@@ -27,7 +26,6 @@ from tooltrail.journal import (
     furthest_end,
     has_frames,
     read_journal,
-    read_journal_id,
     remove_owner,
     sync_segment,
 )
@@ -43,8 +41,14 @@ from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, Messa
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.failures import RESTORE
 from tooltrail.store.ingest.batch import write_batch
-from tooltrail.store.ingest.behind import WHOLE_JOURNAL, Place, find_dead, find_open
-from tooltrail.store.ingest.cursors import CursorMovedError, find_place, move_place
+from tooltrail.store.ingest.behind import (
+    WHOLE_JOURNAL,
+    Place,
+    find_dead,
+    find_open,
+    find_place,
+)
+from tooltrail.store.ingest.cursors import CursorMovedError, move_place
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.preparing import Item, prepare, read_item
@@ -148,16 +152,14 @@ class Ingester:
             raise
 
     def _ingest_locked(self, on_progress: Callable[[int], object], *, thoroughly: bool) -> Ingested:
-        journal, is_first = read_journal_id(self._folder), self._place is None
-        if journal is None:
-            return Ingested()
-        done, place = self._ingest_to_end(journal, on_progress)
-        if place.key:
-            done += self._end_dead(journal, place.key)
-            published_count = self._publisher.publish_pending(place.key, at_once=thoroughly)
+        is_first = self._place is None
+        done, place = self._ingest_to_end(on_progress)
+        if place is not None and place.key:
+            done += self._end_dead(place.key)
+            published_count = self._publisher.publish_pending(place, at_once=thoroughly)
             done += Ingested(published_count=published_count)
             if is_first or thoroughly:
-                self._publisher.remove_folders(place.key)
+                self._publisher.remove_folders(place)
             with suppress(TooltrailError):
                 self._follow()
         return done
@@ -199,18 +201,17 @@ class Ingester:
             raise UnavailableError(f"output waits for the artifact root: {waiting[0][0]}")
 
     def _ingest_to_end(
-        self, journal: UUID, on_progress: Callable[[int], object] = bool
-    ) -> tuple[Ingested, Place]:
+        self, on_progress: Callable[[int], object] = bool
+    ) -> tuple[Ingested, Place | None]:
         """Ingest the facts in the journal. Facts appended later may wait for the next run."""
         done, end = Ingested(), furthest_end(self._folder)
         unmoved: Place | None = None
         while True:
             with self._database.read() as connection:
-                place = find_place(connection, self._folder, journal)
+                place = find_place(connection, self._folder)
+            if place is None:
+                return done, None
             try:
-                if place.notice is not None:
-                    did, place = self._write(place, [])
-                    done += did
                 for sources in _batches(read_journal(self._folder, place.cursor)):
                     items = prepare(self._database, self._maker, sources)
                     did, place = self._ingest_items(place, items)
@@ -219,9 +220,12 @@ class Ingester:
                     self._delete_segments(place)
                     if place.cursor.offsets >= end:
                         break
+                if place.notice is not None:  # the journal has no frames
+                    did, place = self._write(place, [])
+                    done += did
             except CursorMovedError:
                 if place == unmoved:
-                    problem = f"the row of journal {journal} is damaged; {RESTORE}"
+                    problem = f"the row of journal {place.journal} is damaged; {RESTORE}"
                     raise DamageError(problem, path=str(self._folder)) from None
                 unmoved = place  # a transaction whose answer was lost was committed after all
                 continue
@@ -273,22 +277,22 @@ class Ingester:
             # If the lock was lost, `prune` may have deleted a published artifact.
             self._confirm()
         ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded | MessageAdded)}
-        self._publisher.remove_folders(moved.key, ended)
+        self._publisher.remove_folders(moved, ended)
         frame_count = moved.entry_count - place.entry_count
         return Ingested(frame_count, rejected_count, len(waiting)), moved
 
-    def _end_dead(self, journal: UUID, journal_key: int) -> Ingested:
+    def _end_dead(self, journal_key: int) -> Ingested:
         """End the calls and answers whose program died."""
         with self._database.read() as connection:
             dead = find_dead(connection, self._spool, journal_key)
         if not dead:
             return Ingested()
         # A program may have appended an end just before it died.
-        done, _ = self._ingest_to_end(journal)
+        done, _ = self._ingest_to_end()
         ended = [fact for fact in self._find_open(journal_key) if fact.id in dead]
         for fact in ended:
             self._log.record(ending_entries(self._spool, fact))
-        more, _ = self._ingest_to_end(journal)
+        more, _ = self._ingest_to_end()
         for owner in {*dead.values()} - {one.owner for one in self._find_open(journal_key)}:
             remove_owner(self._spool, owner)
         return done + more + Ingested(recovered_count=len(ended))

@@ -39,6 +39,7 @@ from tooltrail.records.policy_documents import first_complaint
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from, uuid_from
+from tooltrail.store.ingest.behind import Place
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.known import load_bodies
 
@@ -49,6 +50,11 @@ _SCRATCH: Final = "publishing"
 """Folder of the spool for temporary files."""
 
 _BLOCK_BYTES: Final = 128 << 10
+
+_OF_JOURNAL: Final = (
+    " WHERE journal_key IN (SELECT key FROM journals WHERE id = ? OR branch_of = ?)"
+)
+"""Selects what waits in a journal and its branches: they may have files in the same spool."""
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -134,7 +140,7 @@ class Publisher:
             shutil.rmtree(self._spool / _SCRATCH, ignore_errors=True)
         return stored, waiting
 
-    def publish_pending(self, journal_key: int, *, at_once: bool = False) -> int:
+    def publish_pending(self, place: Place, *, at_once: bool = False) -> int:
         """Publish waiting artifacts as far as the sink accepts them, and return their number.
 
         With `at_once`, a sink that was unreachable less than `RETRY_AFTER_S` ago is tried, too.
@@ -143,20 +149,20 @@ class Publisher:
         if not at_once and time.monotonic() < self._retry_at:
             return 0
         with self._database.read() as connection:
-            waiting = _read_pending(connection, journal_key)
+            waiting = _read_pending(connection, place)
         done = 0
         for one in waiting:
             try:
-                self._publish_one(journal_key, one)
+                self._publish_one(place, one)
             except UnavailableError as error:
-                self._keep_reason(journal_key, self._note_failure(error))
+                self._keep_reason(place, self._note_failure(error))
                 break
             except (DamageError, InvalidRecordError) as error:
-                self._keep_reason(journal_key, str(error), one.digest)
+                self._keep_reason(place, str(error), one.digest)
                 continue  # `verify` reports the problem, too
             done += 1
         if done:
-            self.remove_folders(journal_key)
+            self.remove_folders(place)
         return done
 
     def _note_failure(self, error: UnavailableError) -> str:
@@ -164,7 +170,7 @@ class Publisher:
         self._sink_error, self._retry_at = str(error), time.monotonic() + RETRY_AFTER_S
         return self._sink_error
 
-    def remove_folders(self, journal_key: int, ended: Collection[UUID] | None = None) -> None:
+    def remove_folders(self, place: Place, ended: Collection[UUID] | None = None) -> None:
         """Remove the folders of ended calls and answers, unless an artifact of them waits.
 
         `ended` limits this to some ids. By default, folders left by a killed ingester go, too.
@@ -184,7 +190,7 @@ class Publisher:
             # The bytes that a rejected fact names are only in its folder.
             sql = "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)"
             rejected = connection.query_each(sql, named)
-            waiting = _read_pending(connection, journal_key)
+            waiting = _read_pending(connection, place)
             names = {str(uuid_from(one)) for (one,) in {*done} - {*rejected}}
         names -= {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}
         if names:
@@ -194,26 +200,26 @@ class Publisher:
             # A folder that cannot be removed is retried later.
             shutil.rmtree(self._spool / name, ignore_errors=True)
 
-    def _keep_reason(self, journal_key: int, reason: str, digest: Digest | None = None) -> None:
+    def _keep_reason(self, place: Place, reason: str, digest: Digest | None = None) -> None:
         """Record why artifacts, or one of them, still wait, unless the database is away, too."""
         with suppress(UnavailableError), self._database.write() as connection:
             connection.execute(
-                "UPDATE pending_artifacts SET reason = ?"
-                " WHERE journal_key = ? AND digest = coalesce(?, digest)",
-                (connection.text(reason), journal_key, connection.sha(digest)),
+                f"UPDATE pending_artifacts SET reason = ?{_OF_JOURNAL}"
+                " AND digest = coalesce(?, digest)",
+                (connection.text(reason), *_names_of(connection, place), connection.sha(digest)),
             )
 
-    def _publish_one(self, journal_key: int, stream: StreamFact) -> None:
+    def _publish_one(self, place: Place, stream: StreamFact) -> None:
         content = None
         if stream.spooled is None:
             with self._database.read() as connection:
                 content = load_bodies(connection, [stream.digest]).get(stream.digest)
         stored = self._send(PendingArtifact(stream, content))
         with self._database.write() as connection:
-            write_artifacts(connection, journal_key, [stored], [])
+            write_artifacts(connection, place.key, [stored], [])
             connection.execute(
-                "DELETE FROM pending_artifacts WHERE journal_key = ? AND digest = ?",
-                (journal_key, connection.sha(stream.digest)),
+                f"DELETE FROM pending_artifacts{_OF_JOURNAL} AND digest = ?",
+                (*_names_of(connection, place), connection.sha(stream.digest)),
             )
 
     def _send(self, artifact: PendingArtifact) -> StoredArtifact:
@@ -295,13 +301,19 @@ def write_artifacts(
     )
 
 
-def _read_pending(connection: Connection, journal_key: int) -> list[StreamFact]:
+def _read_pending(connection: Connection, place: Place) -> list[StreamFact]:
     rows = connection.query(
-        "SELECT role, digest, size, line_count, spooled FROM pending_artifacts"
-        " WHERE journal_key = ? ORDER BY noticed_at, digest",
-        (journal_key,),
+        f"SELECT role, digest, size, line_count, spooled FROM pending_artifacts{_OF_JOURNAL}"
+        " ORDER BY noticed_at, digest",
+        _names_of(connection, place),
     )
     return [  # the rows do not say whether the tool produced more
         StreamFact(role, digest_from(digest), size, lines, size, lines, spooled=spooled)
         for role, digest, size, lines, spooled in rows
     ]
+
+
+def _names_of(connection: Connection, place: Place) -> tuple[object, object]:
+    """The values of `_OF_JOURNAL`."""
+    name = connection.uuid(place.root)
+    return name, name

@@ -147,6 +147,8 @@ def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> No
 def _new_file(path: Path) -> Generator[Path]:
     """A temporary file, which gets the name `path` if the block ends without an error.
 
+    A file that another program creates at `path` in the very moment of the rename is replaced.
+
     Raises `UnavailableError` if another backup is writing the temporary file.
     """
     part = path.with_name(f".{path.name}.part")
@@ -155,10 +157,13 @@ def _new_file(path: Path) -> Generator[Path]:
         _refuse_existing(path)
         descriptor = os.open(part, flags, PRIVATE_FILE)
     try:
-        if not (try_lock(descriptor, fcntl.LOCK_EX) and _is_at(descriptor, part)):
-            raise UnavailableError(f"another backup is being made there: {part}")
+        with _translated(path):
+            if not (try_lock(descriptor, fcntl.LOCK_EX) and _is_at(descriptor, part)):
+                raise UnavailableError(f"another backup is being made there: {part}")
+            # A killed backup may have left the file.
+            os.fchmod(descriptor, PRIVATE_FILE)
+            os.ftruncate(descriptor, 0)
         try:
-            os.ftruncate(descriptor, 0)  # a killed backup left it
             yield part
             with _translated(path):
                 os.fsync(descriptor)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from tooltrail.journal import has_frames, read_journal, read_journal_id
+from tooltrail.journal import has_frames, read_journal
 from tooltrail.journal.clock import now
 from tooltrail.journal.ends import peek_hint
 from tooltrail.journal.segments import JOURNAL_FOLDER
@@ -16,7 +16,7 @@ from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.ingest.behind import find_places
+from tooltrail.store.ingest.behind import find_place
 from tooltrail.store.read.columns import Columns, damage_of, make_view
 from tooltrail.store.read.rows import Sql, fetch, sum_of
 
@@ -166,12 +166,10 @@ def read_condition(store: "Store") -> Condition:
 
 def _waiting_count(connection: Connection, folder: Path) -> int | None:
     try:
-        journal = read_journal_id(folder)
-        if journal is None:
+        place, end = find_place(connection, folder), peek_hint(folder)
+        if place is None or not has_frames(folder, place.cursor):
             return 0
-        cursor, end = find_places(connection, journal)[0].cursor, peek_hint(folder)
-        if not has_frames(folder, cursor):
-            return 0
+        cursor = place.cursor
         if end is not None and end.next_index > cursor.index:
             return end.next_index - cursor.index
         return sum(1 for _ in read_journal(folder, cursor))

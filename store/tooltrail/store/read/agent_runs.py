@@ -29,14 +29,19 @@ from tooltrail.records import (
     canonical_json,
     read_leg_fact,
 )
-from tooltrail.store.engines.connection import Connection, in_parts
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import LEAST_KEY
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.read.columns import Columns, Computed, make_view, refuse_damage
-from tooltrail.store.read.details import details_of
+from tooltrail.store.read.columns import (
+    Columns,
+    Computed,
+    first_line,
+    make_view,
+    refuse_damage,
+)
 from tooltrail.store.read.reader import Reader
-from tooltrail.store.read.rows import Sql, fetch, is_in, where
-from tooltrail.store.views import InvocationDetail
+from tooltrail.store.read.rows import Sql, fetch, fetch_each, where
+from tooltrail.store.references import expand_canonical
 
 OnError: TypeAlias = Callable[[TooltrailError], object]
 Fact = TypeVar("Fact", LegStarted, LegEnded)
@@ -49,6 +54,17 @@ SUBMISSION: Final = "submit_result"
 
 _FAMILY: Final = "structured_output"
 """The family of submissions."""
+
+_ATTEMPT: Final = Columns(
+    Computed("invocations.session_key", "session_key", "integer"),
+    Computed("invocations.state", "state", "state"),
+    "invocations: id family",
+    optional=("surfaces: canonical receipt",),
+)
+_ATTEMPTS: Final = f"""
+SELECT {_ATTEMPT.sql} FROM invocations
+LEFT JOIN surfaces ON surfaces.invocation_key = invocations.key
+WHERE invocations.tool_name = '{SUBMISSION}' AND """
 
 _LEG: Final = Columns(
     Computed("l.message_key", "key", "integer"),
@@ -160,7 +176,7 @@ def iter_legs(
         for values, problems in legs:
             try:
                 refuse_damage("agent_legs", values["key"], problems)
-                views.append(_leg_view(values, bodies, attempts[values["session_id"]]))
+                views.append(_leg_view(values, bodies, attempts[values["session_key"]]))
             except (DamageError, NotFoundError) as error:
                 _pass(error, on_error)
         yield from views
@@ -240,7 +256,7 @@ def _pass(error: TooltrailError, on_error: OnError | None) -> None:
 def _leg_view(
     values: Mapping[str, Any],
     bodies: Mapping[Digest, Body],
-    attempts: Sequence[InvocationDetail],
+    attempts: Sequence[tuple[Mapping[str, Any], Sequence[str]]],
 ) -> LegView:
     ended = values["ended"]
     return LegView(
@@ -248,7 +264,7 @@ def _leg_view(
         values["started_at"],
         _fact(bodies[values["started"]], values["key"], LegStarted),
         None if ended is None else _fact(bodies[ended], values["key"], LegEnded),
-        tuple(map(_attempt_view, attempts)),
+        tuple(_attempt_view(*one) for one in attempts),
     )
 
 
@@ -277,29 +293,31 @@ def _fact(body: Body, key: int, kind: type[Fact]) -> Fact:
 
 def _attempts(
     connection: Connection, sessions: Sequence[int]
-) -> Mapping[UUID, list[InvocationDetail]]:
-    """The submissions in some sessions, by the id of the session."""
-    found = defaultdict[UUID, list[InvocationDetail]](list)
-    is_submission = Sql("invocations.tool_name = ? AND ", (SUBMISSION,))
-    for some in in_parts(sessions):
-        which = is_submission + is_in("invocations.session_key", some)
-        for one in details_of(connection, which, outputs=False):
-            found[one.summary.session_id].append(one)
+) -> Mapping[int, list[tuple[Mapping[str, Any], Sequence[str]]]]:
+    """The submissions of some sessions with their problems, by the key of the session."""
+    found = defaultdict[int, list[tuple[Mapping[str, Any], Sequence[str]]]](list)
+    order = " ORDER BY invocations.session_key, invocations.seq"
+    for row in fetch_each(connection, Sql(_ATTEMPTS), "invocations.session_key", sessions, order):
+        values, problems = _ATTEMPT.read(row)
+        found[values["session_key"]].append((values, problems))
     return found
 
 
-def _attempt_view(detail: InvocationDetail) -> AttemptView:
-    summary = detail.summary
-    if detail.damage is not None:
-        raise DamageError(detail.damage, path=str(summary.id))
-    verdict = _Verdict()
-    if summary.family == _FAMILY and detail.canonical_json is not None:
-        result: dict[str, Any] = json.loads(detail.canonical_json)["result"] or {}
-        given = {name: one for name, one in result.items() if one is not None}
-        verdict = _VERDICT.validate_python(given)
+def _attempt_view(values: Mapping[str, Any], problems: Sequence[str]) -> AttemptView:
+    refuse_damage("invocations", values["id"], problems)
+    verdict, canonical = _Verdict(), values["canonical"]
+    if values["family"] == _FAMILY and canonical is not None:
+        try:
+            shown = expand_canonical(canonical, (values["receipt"] or "").encode())
+            result: dict[str, Any] = json.loads(shown)["result"] or {}
+            given = {name: one for name, one in result.items() if one is not None}
+            verdict = _VERDICT.validate_python(given)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            problem = f"the verdict of call {values['id']} is damaged: {first_line(error)}"
+            raise DamageError(problem, path="surfaces") from error
     return AttemptView(
-        summary.id,
-        summary.state,
+        values["id"],
+        values["state"],
         verdict.attempt,
         verdict.valid,
         verdict.errors,

@@ -34,7 +34,7 @@ class Journal(NamedTuple):
         name: name for messages.
         row: row of `journals`; None if it is missing.
         gap_count: number of damaged places whose bytes are stored.
-        is_branch: whether the folder of another journal was restored, and this one was in it.
+        is_branch: whether the row has `branch_of`.
     """
 
     key: int
@@ -183,7 +183,7 @@ class Ledger:
     def _follow(self, subject: str, n: int, data: bytes | None, stored: Any) -> bool:
         """Check that an entry continues the chain."""
         if self._count == 0 and n > 0 and self._journal.is_branch:
-            # Its folder may lack the first segments.
+            # The first segments of a branch may have been deleted before.
             self._next, self._hashes = n, None
         if n < self._next:
             message = f"{subject} is in the ledger twice" if n >= 0 else f"{subject} was added"
