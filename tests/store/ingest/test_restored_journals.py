@@ -19,6 +19,7 @@ from tooltrail.journal import JournalLog
 from tooltrail.journal.ends import HINT_NAME
 from tooltrail.journal.owners import Owner
 from tooltrail.records import DamageError, UnavailableError
+from tooltrail.store.ingest import publishing
 from tooltrail.store.ingest.behind import Behind, what_is_behind
 from tooltrail.store.locking import journal_lock
 from tooltrail.store.opening import create_store, open_store
@@ -367,7 +368,10 @@ def test_damage_at_the_beginning_of_a_branch_is_kept(parts: StoreParts) -> None:
     assert parts.damage() == []
 
 
-OPERATIONS = ("recorded", "recorded", "recorded", "ingested", "ingested", "copied", "restored")
+OPERATIONS = (
+    *("recorded", "recorded", "recorded", "ingested", "ingested", "ingested", "copied", "restored"),
+    "sink",
+)
 
 
 @pytest.mark.parametrize("seed", range(times(6)))
@@ -375,34 +379,44 @@ def test_copies_of_a_spool_that_are_restored_in_any_order_lose_nothing(
     parts: StoreParts, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     seal_at(monkeypatch, 6_000)
+    monkeypatch.setattr(publishing, "RETRY_AFTER_S", 0)
     random, session = Random(seed), next_id()
     parts.append(message(session))
-    copies = list[tuple[Path, set[UUID]]]()
-    held, expected = set[UUID](), set[UUID]()  # calls that ended: in the spool, and ingested
-    for step in range(60):
+    other = parts.other_journal()
+    shutil.copytree(parts.spool, other.spool)
+    # For each machine, the calls that its spool has, and older copies of both.
+    held = {parts.spool: set[UUID](), other.spool: set[UUID]()}
+    copies = {one: [(shutil.copytree(one, f"{one}-0"), set[UUID]())] for one in held}
+    expected = set[UUID]()
+    for step in range(80):
+        machine = random.choice((parts, other))
+        spool, mine = machine.spool, held[machine.spool]
         match random.choice(OPERATIONS):
             case "recorded":
                 call, size = next_id(), random.choice((10, 1_000, 50_000))
-                parts.append(started(session, call))
-                end = ended if size < 50_000 else partial(ended_spooled, parts)
-                parts.append(end(session, call, b"%d" % call.int * size))
-                held.add(call)
+                machine.append(started(session, call))
+                end = ended if size < 50_000 else partial(ended_spooled, machine)
+                machine.append(end(session, call, b"%d" % call.int * size))
+                mine.add(call)
             case "ingested":
-                parts.ingest()
-                assert parts.ingest().frame_count == 0
-                expected |= held
+                machine.ingest()
+                assert machine.ingest().frame_count == 0
+                assert waiting(machine) is None
+                expected |= mine
             case "copied":
-                kept = shutil.copytree(parts.spool, parts.spool.with_name(f"copy-{step}"))
-                copies.append((Path(kept), set(held)))
-            case _ if copies:
-                kept, before = random.choice(copies)
-                shutil.rmtree(parts.spool)
-                shutil.copytree(kept, parts.spool)
-                parts.log, held = JournalLog(journal(parts)), set(before)
+                copies[spool].append((shutil.copytree(spool, f"{spool}-{step + 1}"), set(mine)))
+            case "restored":
+                kept, before = random.choice(copies[spool])
+                shutil.rmtree(journal(machine))
+                shutil.copytree(kept, spool, dirs_exist_ok=True)
+                machine.log, held[spool] = JournalLog(journal(machine)), set(before)
             case _:
-                pass
-    parts.ingest()
+                parts.sink.is_away = not parts.sink.is_away
+    parts.sink.is_away = False
+    for machine in (parts, other):
+        machine.ingest()
+        expected |= held[machine.spool]
     calls = parts.rows(schema.invocations, "id", "state")
-    assert sorted(calls) == sorted((one, "success") for one in expected | held)
+    assert sorted(calls) == sorted((one, "success") for one in expected)
     assert parts.damage() == []
-    assert waiting(parts) is None
+    assert parts.count(schema.pending_artifacts) == 0
