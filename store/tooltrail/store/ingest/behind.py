@@ -146,7 +146,9 @@ def _has_last_frame(folder: Path, place: Place) -> bool:
     cursor, numbers = place.cursor, segment_numbers(folder)
     later = [one for one in numbers if one > cursor.segment]
     if cursor.segment in numbers:
-        before = Cursor(cursor.segment, place.frame_offset or 0, cursor.index - 1, None)
+        if place.frame_offset is None:
+            return False
+        before = Cursor(cursor.segment, place.frame_offset, cursor.index - 1, None)
         frame = next(read_journal(folder, before), None)
         return isinstance(frame, Frame) and frame.cursor == cursor
     if not later:
