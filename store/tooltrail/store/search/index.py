@@ -153,10 +153,11 @@ def add_words(connection: Connection, batch: Behind, owners: Mapping[int, Sequen
     connection.insert("search_words", made)
 
 
-def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
+def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int] | None:
     """The owners whose texts have all words of each phrase, and a few that may have them.
 
-    Raises `DamageError` if a block of the index is damaged.
+    None if most owners have each of the words, so that any owner may have them. Raises
+    `DamageError` if a block of the index is damaged.
     """
     found: set[int] | None = None
     # Long words are mostly rare. A search reads a few owners faster than the block of a word.
@@ -164,10 +165,12 @@ def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
         {word for one in phrases for word in one.words}, key=lambda one: len(one[0]), reverse=True
     ):
         some = _owners_of(connection, *word)
-        found = some if found is None else found & some
-        if len(found) <= _FEW_ENOUGH:
-            break
-    return (found or set()) | _owners_of(connection, _UNREAD_WORD)
+        if some is not None:
+            found = some if found is None else found & some
+            if len(found) <= _FEW_ENOUGH:
+                break
+    unread = None if found is None else _owners_of(connection, _UNREAD_WORD)
+    return None if found is None or unread is None else found | unread
 
 
 def check_index(connection: Connection) -> Iterator[str]:
@@ -220,19 +223,24 @@ def _has_calls(
     return True
 
 
-def _owners_of(connection: Connection, word: bytes, goes_on: bool = False) -> set[int]:
-    """The owners with a word, or with words that begin so."""
+def _owners_of(connection: Connection, word: bytes, goes_on: bool = False) -> set[int] | None:
+    """The owners with a word, or with words that begin so; None if most owners have the word."""
     line = re.compile(rb"\n%b%b ([0-9 ]+)" % (re.escape(word), rb"[^ \n]*" if goes_on else b""))
-    places: dict[tuple[int, int], list[bytes]] = {}
-    for journal, n, block in connection.query(_BLOCKS, (word[0],)):
+    places: dict[tuple[int, int], bytes] = {}
+    blocks, count = connection.query(_BLOCKS, (word[0],)), 0
+    for journal, n, block in blocks:
         if lines := line.findall(_unpacked(block)):
-            places[journal, n] = b" ".join(lines).split()
-    blocks = connection.query(_BLOCKS, (_OWNERS,)) if places else []
-    owners = {(journal, n): block for journal, n, block in blocks}
+            places[journal, n] = b" ".join(lines)
+            count += max(one.count(b" ") for one in lines) + 1
+    sources = connection.query(_BLOCKS, (_OWNERS,)) if places else []
+    stored = {(journal, n): block for journal, n, block in sources}
+    owners = {batch: _unpacked(stored.get(batch)) for batch in places}
+    if len(places) == len(blocks) and 2 * count > sum(one.count(b"\n") for one in owners.values()):
+        return None
     found: set[int] = set()
     for batch, some in places.items():
-        numbers = _unpacked(owners.get(batch)).split()
-        found.update(map(int, map(numbers.__getitem__, map(int, some))))
+        numbers = owners[batch].split()
+        found.update(map(int, map(numbers.__getitem__, map(int, some.split()))))
     return found
 
 

@@ -168,13 +168,15 @@ class Search:
     def _may_be_hits(self) -> set[int] | None:
         """The owners that have the words, and those with facts that the index does not have yet.
 
-        None if the query has no phrases: all owners may be hits.
+        None if the query has no phrases, or only words that most owners have: all may be hits.
         """
         query = self.query
         if query.phrases is None:
             return None
         with self.reader.database.read() as connection:
             found = owners_with(connection, query.phrases)
+            if found is None:
+                return None
             for behind in what_is_behind(connection):
                 for is_message, (table, _) in enumerate(_TABLES):
                     source = f"{_WAITING} JOIN {table} AS o ON o.id = e.subject_id {_RANGE}"
