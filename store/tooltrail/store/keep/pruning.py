@@ -187,7 +187,6 @@ def prune(
     """
     report = PruningReport(new_id())
     with ingest_lock(store.database, exclusive=True) as confirm:
-        _ = store.info  # reads the current artifact root
         if plan.root != store.archive.sink.url:
             raise UnavailableError(f"the artifacts were moved from {plan.root}; plan anew")
         try:

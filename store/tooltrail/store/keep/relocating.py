@@ -274,7 +274,6 @@ def _switch(store: "Store", remembered: str, report: RelocationReport) -> None:
     report.switched = True
     make_durable(store.database)
     store.options["artifacts"] = None
-    _ = store.info
 
 
 def _delete_old(
