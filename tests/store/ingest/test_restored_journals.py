@@ -16,8 +16,10 @@ from tests.support.keeping import ingested, record, rows
 from tests.support.store_parts import StoreParts, ended_spooled
 
 from tooltrail.journal import JournalLog
-from tooltrail.journal.ends import HINT_NAME
+from tooltrail.journal.ends import HINT_NAME, next_head, peek_hint
+from tooltrail.journal.frames import FRAMES_FROM
 from tooltrail.journal.owners import Owner
+from tooltrail.journal.segments import create_segment
 from tooltrail.records import DamageError, UnavailableError
 from tooltrail.store.ingest import publishing
 from tooltrail.store.ingest.behind import Behind, what_is_behind
@@ -172,11 +174,62 @@ def test_a_cut_before_the_cursor_is_reported_at_once(parts: StoreParts) -> None:
     assert waiting(parts) == "facts"
     for _ in range(2):
         parts.ingest()
+        assert waiting(parts) is None
         (reason,) = parts.rejections()
-        assert "the journal was cut off" in reason
+        assert "Either it was cut off" in reason
     parts.log = JournalLog(journal(parts))
     parts.ingest(message(session))
     assert waiting(parts) is None
+    assert parts.damage() == []
+
+
+@pytest.mark.parametrize("segment", [1, 3])
+@pytest.mark.parametrize("way", ["cut", "zeros", "altered"])
+def test_damage_to_the_first_frame_of_the_only_segment_is_reported_once(
+    parts: StoreParts, monkeypatch: pytest.MonkeyPatch, segment: int, way: str
+) -> None:
+    seal_at(monkeypatch, 6_000)
+    session, path = next_id(), journal(parts) / f"{segment:08d}.seg"
+    while not path.exists() or len(list(journal(parts).glob("*.seg"))) > 1:
+        parts.ingest(message(session, b"x" * 1_000))
+    before = parts.count(schema.messages)
+    if way == "altered":
+        alter(path, FRAMES_FROM + 80)
+    else:
+        size = path.stat().st_size
+        os.truncate(path, FRAMES_FROM + (30 if way == "cut" else 0))
+        if way == "zeros":
+            os.truncate(path, size)
+    for _ in range(3):
+        parts.ingest()
+        assert waiting(parts) is None
+        assert (parts.count(schema.journals), len(parts.rejections())) == (2, 1)
+    parts.log = JournalLog(journal(parts))
+    for n in range(3):
+        parts.ingest(message(session))
+        assert parts.count(schema.messages) == before + 1 + n
+    assert parts.count(schema.journals) == 2
+    assert waiting(parts) is None
+    assert parts.damage() == []
+
+
+def test_damage_at_the_end_of_a_sealed_segment_begins_no_branch(parts: StoreParts) -> None:
+    session, path = next_id(), journal(parts) / "00000001.seg"
+    parts.ingest(message(session), message(session))
+    parts.append(message(session, b"y" * 500))
+    tail = peek_hint(journal(parts))
+    assert tail is not None
+    os.truncate(path, tail.end)
+    alter(path, tail.last + 100)
+    create_segment(journal(parts), next_head(tail))  # the writer died behind this
+    for _ in range(3):
+        parts.ingest()
+        assert waiting(parts) is None
+    parts.log = JournalLog(journal(parts))
+    parts.ingest(message(session))
+    (reason,) = parts.rejections()
+    assert "is damaged at byte" in reason
+    assert parts.rows(schema.journals, "branch_of", "entry_count") == [(None, 3)]
     assert parts.damage() == []
 
 

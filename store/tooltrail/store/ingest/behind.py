@@ -102,7 +102,8 @@ def what_is_behind(connection: Connection, spool: Path) -> Behind | None:
     place = find_place(connection, folder)
     if place is None:
         return None
-    if place.notice is not None or has_frames(folder, place.cursor):
+    has_items = has_frames(folder, place.cursor) and any(read_journal(folder, place.cursor))
+    if place.notice is not None or has_items:
         return "facts"
     return "dead program" if find_dead(connection, spool, place.key) else None
 
@@ -121,62 +122,77 @@ def find_place(connection: Connection, folder: Path) -> Place | None:
         " ORDER BY key DESC",
         (name, name),
     )
-    places = [_place_in(connection, journal, row) for row in rows]
+    places, unknown = [_place_in(connection, journal, row) for row in rows], list[Place]()
     for place in places:
-        if _has_last_frame(folder, place):
+        is_there = _is_there(folder, place)
+        if is_there:
             return place
+        if is_there is None:
+            unknown.append(place)
     if not places:
         return Place(0, journal)
-    newest, numbers = places[0], segment_numbers(folder)
-    if _may_be_damaged(folder, newest):
-        return newest
+    if unknown:
+        return max(unknown, key=lambda one: one.cursor.index)
+    numbers = segment_numbers(folder)
     notice = (
-        f"the last ingested frame, {newest.cursor.index - 1:,}, is not in {folder}. Either the "
-        "journal was cut off or restored from an older copy, or two machines used copies of it, or "
-        "its row in the database was altered. All facts in the folder are ingested as a branch"
+        f"the last ingested frame, {places[0].cursor.index - 1:,}, is not in {folder}. Either it "
+        "was cut off or damaged, or the journal was restored from an older copy, or two machines "
+        "used copies of it, or its row in the database was altered. All facts in the folder are "
+        "ingested as a branch"
     )
     begin = Cursor(numbers[0] if numbers else 1, hash=None)
     # The id is derived, so that a repeated attempt gives the branch the same id.
-    branch = keyed_id("journal", f"{journal} {newest.key}")
+    branch = keyed_id("journal", f"{journal} {places[0].key}")
     return Place(0, branch, begin, branch_of=journal, notice=notice)
 
 
-def _has_last_frame(folder: Path, place: Place) -> bool:
-    """Whether a journal holds the frame before a place, or goes on right behind that frame."""
-    cursor, numbers = place.cursor, segment_numbers(folder)
-    later = [one for one in numbers if one > cursor.segment]
-    if cursor.segment in numbers:
-        if place.frame_offset is None:
-            return False
-        before = Cursor(cursor.segment, place.frame_offset, cursor.index - 1, None)
-        frame = next(read_journal(folder, before), None)
-        return isinstance(frame, Frame) and frame.cursor == cursor
-    if not later:
-        hint = peek_hint(folder)
-        return hint is not None and hint.cursor == cursor
-    # A segment that was ingested to its end is deleted.
-    begin = cursor.replaced(segment=later[0], offset=FRAMES_FROM)
-    return cursor.hash is not None and not isinstance(next(read_journal(folder, begin), None), Gap)
+def _is_there(folder: Path, place: Place) -> bool | None:
+    """Whether a journal holds the frame before a place, or goes on right behind that frame.
 
-
-def _may_be_damaged(folder: Path, place: Place) -> bool:
-    """Whether the frame before a place may be missing because the journal is damaged there."""
+    None if damage to the journal hides that.
+    """
     cursor = place.cursor
     numbers = [one for one in segment_numbers(folder) if one >= cursor.segment]
     if not numbers:
         hint = peek_hint(folder)
-        return hint is not None and hint.cursor.offsets >= cursor.offsets
-    is_later = numbers[0] > cursor.segment
-    if not is_later and place.frame_offset is None:  # the item before is damage
-        following = next(read_journal(folder, cursor), None)
-        if following is None:
-            return not has_frames(folder, cursor)
-        return isinstance(following, Frame) and following.index >= cursor.index
-    begin = cursor.replaced(segment=numbers[0], offset=FRAMES_FROM)
+        if hint is None or hint.cursor.offsets < cursor.offsets:
+            return False
+        return True if hint.cursor == cursor else None  # the newest segment may be missing
+    if numbers[0] == cursor.segment and place.frame_offset is not None:
+        before = Cursor(cursor.segment, place.frame_offset, cursor.index - 1, None)
+        frame = next(read_journal(folder, before), None)
+        if isinstance(frame, Frame) and frame.cursor == cursor:
+            return True
+    begin = Cursor(numbers[0], FRAMES_FROM, cursor.index, cursor.hash or b"unknown")
     first = next(read_journal(folder, begin), None)
-    if isinstance(first, Gap):  # an altered head, or missing segments
-        return first.offset == 0 or (is_later and first.cursor.index > cursor.index)
-    return is_later and (first is None or first.index >= cursor.index)
+    if isinstance(first, Gap) and first.offset == 0:
+        return None  # the head of the segment is altered
+    if numbers[0] > cursor.segment:
+        return _is_right_behind(cursor, first)
+    return None if place.frame_offset is None and _is_behind_damage(folder, cursor) else False
+
+
+def _is_right_behind(cursor: Cursor, first: Frame | Gap | None) -> bool | None:
+    """Like `_is_there`, for a cursor whose segment is deleted: it was ingested to its end.
+
+    `first` is the first item of the next segment, read behind the cursor.
+    """
+    if not isinstance(first, Gap) or first.data:
+        return True
+    # Other frames are there, or segments between are missing.
+    least = cursor.index if cursor.hash is None else cursor.index + 1
+    return None if first.cursor.index >= least else False
+
+
+def _is_behind_damage(folder: Path, cursor: Cursor) -> bool:
+    """Whether a cursor is at the beginning of its segment, or behind or in damage."""
+    last: Frame | Gap | None = None
+    for one in read_journal(folder, Cursor(cursor.segment, hash=None)):
+        if (one.segment, one.offset) >= cursor.offsets:
+            break
+        last = one
+    is_covered = isinstance(last, Gap) and last.cursor.offsets >= cursor.offsets
+    return is_covered or cursor.offset == FRAMES_FROM
 
 
 def _place_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Place:
@@ -188,7 +204,8 @@ def _place_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Plac
             raise DamageError(message, path=str(connection.target))
     segment, offset, index, head, frame_offset, count = columns
     # The hash before the first frame of a journal is a constant, not the hash of a frame.
-    cursor = Cursor(segment, offset, index, head if index or count else Cursor().hash)
+    is_new = not (index or count) and branch_of is None
+    cursor = Cursor(segment, offset, index, Cursor().hash if is_new else head)
     root = None if branch_of is None else journal
     return Place(key, uuid_from(name), cursor, frame_offset, count, root)
 

@@ -149,7 +149,7 @@ class Publisher:
         if not at_once and time.monotonic() < self._retry_at:
             return 0
         with self._database.read() as connection:
-            waiting = _read_pending(connection, place)
+            waiting = self._read_pending(connection, place)
         done = 0
         for one in waiting:
             try:
@@ -190,7 +190,7 @@ class Publisher:
             # The bytes that a rejected fact names are only in its folder.
             sql = "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)"
             rejected = connection.query_each(sql, named)
-            waiting = _read_pending(connection, place)
+            waiting = self._read_pending(connection, place)
             names = {str(uuid_from(one)) for (one,) in {*done} - {*rejected}}
         names -= {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}
         if names:
@@ -199,6 +199,19 @@ class Publisher:
         for name in names:
             # A folder that cannot be removed is retried later.
             shutil.rmtree(self._spool / name, ignore_errors=True)
+
+    def _read_pending(self, connection: Connection, place: Place) -> list[StreamFact]:
+        """The waiting streams of a journal, and those of its branches that are in this spool."""
+        rows = connection.query(
+            "SELECT journal_key, role, digest, size, line_count, spooled"
+            f" FROM pending_artifacts{_OF_JOURNAL} ORDER BY noticed_at, digest",
+            _names_of(connection, place),
+        )
+        return [  # the rows do not say whether the tool produced more
+            StreamFact(role, digest_from(digest), size, lines, size, lines, spooled=spooled)
+            for key, role, digest, size, lines, spooled in rows
+            if key == place.key or spooled is None or (self._spool / spooled).exists()
+        ]
 
     def _keep_reason(self, place: Place, reason: str, digest: Digest | None = None) -> None:
         """Record why artifacts, or one of them, still wait, unless the database is away, too."""
@@ -299,18 +312,6 @@ def write_artifacts(
             for stream, _, reason in waiting
         ],
     )
-
-
-def _read_pending(connection: Connection, place: Place) -> list[StreamFact]:
-    rows = connection.query(
-        f"SELECT role, digest, size, line_count, spooled FROM pending_artifacts{_OF_JOURNAL}"
-        " ORDER BY noticed_at, digest",
-        _names_of(connection, place),
-    )
-    return [  # the rows do not say whether the tool produced more
-        StreamFact(role, digest_from(digest), size, lines, size, lines, spooled=spooled)
-        for role, digest, size, lines, spooled in rows
-    ]
 
 
 def _names_of(connection: Connection, place: Place) -> tuple[object, object]:

@@ -79,6 +79,10 @@ AND i.journal_key = e.journal_key AND i.start_entry = e.n
 WHERE e.journal_key = ? AND e.n >= ? AND e.n < ? AND e.kind = 'call.started'"""
 
 
+_Places = dict[tuple[int, int], list[bytes]]
+"""Lines with the places of owners, by batch."""
+
+
 class Behind(NamedTuple):
     """Ledger entries of a journal that the index does not have: from `first`, before `end`."""
 
@@ -164,13 +168,15 @@ def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int] |
     for word in sorted(
         {word for one in phrases for word in one.words}, key=lambda one: len(one[0]), reverse=True
     ):
-        some = _owners_of(connection, *word)
-        if some is not None:
-            found = some if found is None else found & some
-            if len(found) <= _FEW_ENOUGH:
-                break
-    unread = None if found is None else _owners_of(connection, _UNREAD_WORD)
-    return None if found is None or unread is None else found | unread
+        places = _places_of(connection, *word)
+        if _are_most(connection, places):
+            continue
+        some = _owners_at(connection, places)
+        found = some if found is None else found & some
+        if len(found) <= _FEW_ENOUGH:
+            break
+    unread = _places_of(connection, _UNREAD_WORD)
+    return None if found is None else found | _owners_at(connection, unread)
 
 
 def check_index(connection: Connection) -> Iterator[str]:
@@ -223,24 +229,34 @@ def _has_calls(
     return True
 
 
-def _owners_of(connection: Connection, word: bytes, goes_on: bool = False) -> set[int] | None:
-    """The owners with a word, or with words that begin so; None if most owners have the word."""
+def _places_of(connection: Connection, word: bytes, goes_on: bool = False) -> _Places:
+    """The places of the owners with a word, or with words that begin so."""
     line = re.compile(rb"\n%b%b ([0-9 ]+)" % (re.escape(word), rb"[^ \n]*" if goes_on else b""))
-    places: dict[tuple[int, int], bytes] = {}
-    blocks, count = connection.query(_BLOCKS, (word[0],)), 0
-    for journal, n, block in blocks:
-        if lines := line.findall(_unpacked(block)):
-            places[journal, n] = b" ".join(lines)
-            count += max(one.count(b" ") for one in lines) + 1
-    sources = connection.query(_BLOCKS, (_OWNERS,)) if places else []
-    stored = {(journal, n): block for journal, n, block in sources}
-    owners = {batch: _unpacked(stored.get(batch)) for batch in places}
-    if len(places) == len(blocks) and 2 * count > sum(one.count(b"\n") for one in owners.values()):
-        return None
+    blocks = connection.query(_BLOCKS, (word[0],))
+    lines = {(journal, n): line.findall(_unpacked(block)) for journal, n, block in blocks}
+    return {batch: some for batch, some in lines.items() if some}
+
+
+def _are_most(connection: Connection, places: _Places) -> bool:
+    """Whether more than three quarters of all owners have one of the words."""
+    count = sum(max(one.count(b" ") for one in lines) + 1 for lines in places.values())
+    total = 0
+    for *_, block in connection.query(_BLOCKS, (_OWNERS,)) if count > _FEW_ENOUGH else ():
+        total += _unpacked(block).count(b"\n")
+        if 3 * total > 4 * count:
+            return False
+    return count > _FEW_ENOUGH
+
+
+def _owners_at(connection: Connection, places: _Places) -> set[int]:
+    """The owners at some places."""
+    blocks = connection.query(_BLOCKS, (_OWNERS,)) if places else []
+    owners = {(journal, n): block for journal, n, block in blocks}
     found: set[int] = set()
-    for batch, some in places.items():
-        numbers = owners[batch].split()
-        found.update(map(int, map(numbers.__getitem__, map(int, some.split()))))
+    for batch, lines in places.items():
+        numbers = _unpacked(owners.get(batch)).split()
+        some = b" ".join(lines).split()
+        found.update(map(int, map(numbers.__getitem__, map(int, some))))
     return found
 
 
