@@ -20,7 +20,7 @@ from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records.errors import DamageError, TooltrailError, UnavailableError
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.info import StoreInfo
-from tooltrail.store.ingest.behind import what_is_behind
+from tooltrail.store.ingest.places import what_is_behind
 from tooltrail.store.keep.condition import JournalState, read_condition
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.roots import mark_path

@@ -17,7 +17,7 @@ from tooltrail.journal.owners import try_lock
 from tooltrail.records.errors import TooltrailError, UnavailableError, unavailable_if_failing
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.ingest.behind import Place, find_place
+from tooltrail.store.ingest.places import Place, find_place
 
 _LOCK: Final = f"({0x696E67}, hashtext(current_schema()))"
 """The advisory lock on PostgreSQL: "ing" in ASCII, and the schema."""

@@ -22,7 +22,7 @@ from tooltrail.records.errors import DamageError, StoreExistsError, TooltrailErr
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
-from tooltrail.store.ingest.behind import what_is_behind
+from tooltrail.store.ingest.places import what_is_behind
 from tooltrail.store.locking import wait_until_free
 from tooltrail.store.roots import mark_path, named_root, resolve_root
 

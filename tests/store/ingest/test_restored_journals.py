@@ -22,7 +22,7 @@ from tooltrail.journal.owners import Owner
 from tooltrail.journal.segments import create_segment
 from tooltrail.records import DamageError, UnavailableError
 from tooltrail.store.ingest import publishing
-from tooltrail.store.ingest.behind import Behind, what_is_behind
+from tooltrail.store.ingest.places import Behind, what_is_behind
 from tooltrail.store.locking import journal_lock
 from tooltrail.store.opening import create_store, open_store
 from tooltrail.store.store import Store

@@ -238,7 +238,7 @@ def test_a_backup_whose_unfinished_file_was_taken_away_is_never_acknowledged(
         if by == "another":
             part.write_bytes(b"mine")
 
-    with pytest.raises(UnavailableError, match=r"cannot be made: somebody removed .*\.part"):
+    with pytest.raises(UnavailableError, match=r"cannot be made: another program removed .*\.part"):
         back_up_store(recorded, tmp_path / "copy.db", on_progress=take_away)
     assert not (tmp_path / "copy.db").exists()
     assert part.exists() == (by == "another")

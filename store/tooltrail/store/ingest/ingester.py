@@ -41,16 +41,17 @@ from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, Messa
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.failures import RESTORE
 from tooltrail.store.ingest.batch import write_batch
-from tooltrail.store.ingest.behind import (
+from tooltrail.store.ingest.durable import make_durable
+from tooltrail.store.ingest.outcomes import OutcomeMaker
+from tooltrail.store.ingest.places import (
     WHOLE_JOURNAL,
+    CursorMovedError,
     Place,
     find_dead,
     find_open,
     find_place,
+    move_place,
 )
-from tooltrail.store.ingest.cursors import CursorMovedError, move_place
-from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.preparing import Item, prepare, read_item
 from tooltrail.store.ingest.publishing import Publisher, write_artifacts
 from tooltrail.store.ingest.recovery import ending_entries

@@ -39,9 +39,9 @@ from tooltrail.records.policy_documents import first_complaint
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from, uuid_from
-from tooltrail.store.ingest.behind import Place
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.known import load_bodies
+from tooltrail.store.ingest.places import Place
 
 RETRY_AFTER_S: Final = 30.0
 """Seconds before an unreachable sink is retried."""

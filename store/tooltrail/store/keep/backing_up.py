@@ -147,8 +147,7 @@ def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> No
 def _new_file(path: Path) -> Generator[Path]:
     """A temporary file, which gets the name `path` if the block ends without an error.
 
-    A file that another program creates at `path` in the very moment of the rename is replaced.
-
+    If another program creates a file at `path` just before the rename, that file is replaced.
     Raises `UnavailableError` if another backup is writing the temporary file.
     """
     part = path.with_name(f".{path.name}.part")
@@ -168,7 +167,9 @@ def _new_file(path: Path) -> Generator[Path]:
             with _translated(path):
                 os.fsync(descriptor)
                 if not _is_at(descriptor, part):
-                    raise UnavailableError(f"backup {path} cannot be made: somebody removed {part}")
+                    raise UnavailableError(
+                        f"backup {path} cannot be made: another program removed {part}"
+                    )
                 _refuse_existing(path)
                 part.rename(path)
                 sync_path(path.parent)

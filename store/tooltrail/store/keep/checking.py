@@ -12,7 +12,7 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.failures import CHECK
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.info import check_revision, read_info
-from tooltrail.store.ingest.behind import ALTERED_JOURNALS
+from tooltrail.store.ingest.places import ALTERED_JOURNALS
 from tooltrail.store.read.columns import Columns, damage_of
 from tooltrail.store.read.rows import Sql, fetch
 from tooltrail.store.search.index import check_index

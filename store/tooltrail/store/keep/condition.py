@@ -16,7 +16,7 @@ from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.ingest.behind import find_place
+from tooltrail.store.ingest.places import find_place
 from tooltrail.store.read.columns import Columns, damage_of, make_view
 from tooltrail.store.read.rows import Sql, fetch, sum_of
 

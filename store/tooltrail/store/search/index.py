@@ -25,7 +25,7 @@ import zstandard
 from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import NO_NUMBER
-from tooltrail.store.ingest.behind import LEDGER_JOURNALS
+from tooltrail.store.ingest.places import LEDGER_JOURNALS
 from tooltrail.store.read.rows import sum_of
 from tooltrail.store.search.words import Phrase, words_of
 
@@ -175,8 +175,9 @@ def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int] |
         found = some if found is None else found & some
         if len(found) <= _FEW_ENOUGH:
             break
-    unread = _places_of(connection, _UNREAD_WORD)
-    return None if found is None else found | _owners_at(connection, unread)
+    if found is None:
+        return None
+    return found | _owners_at(connection, _places_of(connection, _UNREAD_WORD))
 
 
 def check_index(connection: Connection) -> Iterator[str]:
@@ -240,12 +241,14 @@ def _places_of(connection: Connection, word: bytes, goes_on: bool = False) -> _P
 def _are_most(connection: Connection, places: _Places) -> bool:
     """Whether more than three quarters of all owners have one of the words."""
     count = sum(max(one.count(b" ") for one in lines) + 1 for lines in places.values())
+    if count <= _FEW_ENOUGH:
+        return False
     total = 0
-    for *_, block in connection.query(_BLOCKS, (_OWNERS,)) if count > _FEW_ENOUGH else ():
+    for *_, block in connection.query(_BLOCKS, (_OWNERS,)):
         total += _unpacked(block).count(b"\n")
         if 3 * total > 4 * count:
             return False
-    return count > _FEW_ENOUGH
+    return True
 
 
 def _owners_at(connection: Connection, places: _Places) -> set[int]:

@@ -13,7 +13,7 @@ from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import known
 from tooltrail.store.ingest.batch import subject_of
-from tooltrail.store.ingest.behind import WHOLE_JOURNAL
+from tooltrail.store.ingest.places import WHOLE_JOURNAL
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
 

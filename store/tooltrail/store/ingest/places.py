@@ -1,4 +1,4 @@
-"""How far a journal is ingested. Cheap to find, since every reading command does it.
+"""How far a journal is ingested: its place. Cheap to find, since every reading command does it.
 
 A folder that was cut off, or restored from an older copy, lacks the frame before the cursor. All
 frames in it are then ingested as another journal, a branch. Facts that are ingested already only
@@ -20,19 +20,20 @@ from tooltrail.journal import (
     read_journal,
     read_journal_id,
 )
+from tooltrail.journal.clock import now
 from tooltrail.journal.ends import peek_hint
 from tooltrail.journal.frames import FRAMES_FROM
 from tooltrail.journal.segments import JOURNAL_FOLDER, segment_numbers
-from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
 from tooltrail.records.ids import keyed_id
-from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.engines.failures import RESTORE
 from tooltrail.store.engines.values import uuid_from
 
 if TYPE_CHECKING:
     from tooltrail.records.facts import AnswerStarted, CallStarted
 
-CURSOR: Final = "segment, segment_offset, next_index, head, frame_offset, entry_count"
+_CURSOR: Final = "segment, segment_offset, next_index, head, frame_offset, entry_count"
 WHOLE_JOURNAL: Final = (0, 0)
 """Segment and offset of a rejected fact about a complete journal, not about a place in it."""
 
@@ -69,6 +70,10 @@ _OPEN: Final = (
 )
 
 
+class CursorMovedError(UnavailableError):
+    """Another transaction moved the cursor; read it again."""
+
+
 class Place(NamedTuple):
     """How far a journal is ingested.
 
@@ -76,7 +81,7 @@ class Place(NamedTuple):
         key: key of the row of the journal; 0 before the first commit.
         journal: id of the journal in that row.
         cursor: cursor behind the last ingested frame.
-        frame_offset: offset of that frame; None if damage is before the cursor.
+        frame_offset: offset of that frame; None if damage, or nothing, is before the cursor.
         entry_count: number of ledger entries.
         branch_of: id of the journal of which this one is a branch; None if it is none.
         notice: problem of the journal to report with the next commit.
@@ -118,7 +123,7 @@ def find_place(connection: Connection, folder: Path) -> Place | None:
         return None
     name = connection.uuid(journal)
     rows = connection.query(
-        f"SELECT key, id, branch_of, {CURSOR} FROM journals WHERE id = ? OR branch_of = ?"
+        f"SELECT key, id, branch_of, {_CURSOR} FROM journals WHERE id = ? OR branch_of = ?"
         " ORDER BY key DESC",
         (name, name),
     )
@@ -196,9 +201,9 @@ def _is_behind_damage(folder: Path, cursor: Cursor) -> bool:
 
 
 def _place_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Place:
-    """The place in the row of a journal: its key, id and `branch_of`, and the columns `CURSOR`."""
+    """The place in the row of a journal: its key, id and `branch_of`, and the columns `_CURSOR`."""
     key, name, branch_of, *columns = row
-    for column, value in zip(CURSOR.split(", "), columns, strict=True):
+    for column, value in zip(_CURSOR.split(", "), columns, strict=True):
         if not isinstance(value, _KINDS.get(column, int)):
             message = f"journals.{column} of journal {journal} is damaged; {RESTORE}"
             raise DamageError(message, path=str(connection.target))
@@ -208,6 +213,51 @@ def _place_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Plac
     cursor = Cursor(segment, offset, index, Cursor().hash if is_new else head)
     root = None if branch_of is None else journal
     return Place(key, uuid_from(name), cursor, frame_offset, count, root)
+
+
+def move_place(
+    connection: Connection, place: Place, items: Sequence[Frame | Gap], spool: Path
+) -> Place:
+    """Move the row of a journal behind some frames and gaps. Creates a missing row; locks the row.
+
+    Returns the new place. Raises `CursorMovedError` if the row is no longer at `place`.
+    """
+    import socket  # noqa: PLC0415  readers do not need it
+
+    name, at, old = connection.uuid(place.journal), connection.moment(now()), place.cursor
+    host, folder = connection.text(socket.gethostname()), connection.text(str(spool))
+    if not place.key:
+        row: Row = {
+            "id": name,
+            "host": host,
+            "spool": folder,
+            "branch_of": connection.uuid(place.branch_of),
+            "entry_count": 0,
+            "next_index": old.index,
+            "segment": old.segment,
+            "segment_offset": old.offset,
+            "created_at": at,
+            "ingested_at": at,
+        }
+        connection.insert_once("journals", [row])
+    cursor, frame_offset = old, place.frame_offset
+    if items:
+        cursor = items[-1].cursor
+        frame_offset = items[-1].offset if isinstance(items[-1], Frame) else None
+    count = place.entry_count + sum(isinstance(one, Frame) for one in items)
+    moved = connection.execute(
+        "UPDATE journals SET entry_count = ?, next_index = ?, head = ?, segment = ?,"
+        " segment_offset = ?, frame_offset = ?, ingested_at = ?, host = ?, spool = ?"
+        " WHERE id = ? AND segment = ? AND segment_offset = ?",
+        (
+            *(count, cursor.index, cursor.hash, cursor.segment, cursor.offset, frame_offset, at),
+            *(host, folder, name, old.segment, old.offset),
+        ),
+    )
+    if not moved:
+        raise CursorMovedError(f"journal {place.journal} was ingested meanwhile")
+    ((key,),) = connection.query("SELECT key FROM journals WHERE id = ?", (name,))
+    return Place(key, place.journal, cursor, frame_offset, count, place.branch_of)
 
 
 def find_open(connection: Connection, journal_key: int) -> "Iterator[CallStarted | AnswerStarted]":
