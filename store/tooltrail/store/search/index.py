@@ -9,7 +9,7 @@ words and numbers alone, no text.
     search_cursors    for each journal, the ledger entry up to which the index is filled
 
 A GIN index over tsvectors is as large as the texts, an index of FTS5 is an eighth of them, this is
-a nineteenth. Both tables are absent while the index is switched off. They are not evidence.
+a sixteenth. Both tables are absent while the index is switched off. They are not evidence.
 """
 
 from collections import Counter, defaultdict
@@ -34,9 +34,6 @@ UNREAD: Final = "\u2400"
 _UNREAD_WORD: Final = UNREAD.encode()
 _OWNERS: Final = 0
 """The first byte of no word: its block has the owners of a batch."""
-
-_LEVEL: Final = 7
-"""Of zstd: blocks are a tenth smaller than at level 3, for a few microseconds more a call."""
 
 _MOST_BYTES: Final = 1 << 30
 """Most bytes of a block, far more than the words of a batch."""
@@ -146,7 +143,7 @@ def add_words(connection: Connection, batch: Behind, owners: Mapping[int, Sequen
         for initial, some in groupby(sorted(words), itemgetter(0)):
             lines[initial][place] = b" %b " % b" ".join(some)
     lines[_OWNERS] = [b"%d" % number for number in (*owners, len(lines) + 1)]
-    compress = zstandard.ZstdCompressor(_LEVEL, write_checksum=True).compress
+    compress = zstandard.ZstdCompressor(write_checksum=True).compress
     key = {"journal_key": batch.journal_key, "n": batch.first}
     blocks = {one: compress(b"\n".join(some)) for one, some in lines.items()}
     made = [{"initial": one, **key, "block": block} for one, block in blocks.items()]
