@@ -5,12 +5,14 @@ The filter is a plain value; `read.conditions` turns it into SQL.
 
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 from uuid import UUID
 
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.states import InvocationState
-from tooltrail.store.expressions import Expression, check_size
+
+if TYPE_CHECKING:
+    from tooltrail.store.expressions import Expression
 
 STATES: tuple[str, ...] = get_args(InvocationState)
 """Every state of an invocation."""
@@ -72,7 +74,7 @@ class InvocationFilter:
     signals: tuple[int, ...] = ()
     min_size: int | None = None
     invocations: tuple[UUID, ...] = ()
-    expression: Expression | None = None
+    expression: "Expression | None" = None
 
     def __post_init__(self) -> None:
         for name in LISTS:
@@ -89,6 +91,8 @@ class InvocationFilter:
             if at is not None and at.tzinfo is None:
                 raise InvalidRecordError(f"filter time {at} has no zone")
         if self.expression is not None:
+            from tooltrail.store.expressions import check_size  # noqa: PLC0415  rarely needed
+
             check_size(self.expression)
         count = sum(len(getattr(self, name)) for name in LISTS)
         if count > MOST_VALUES:

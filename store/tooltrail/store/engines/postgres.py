@@ -3,7 +3,6 @@
 Settings in the URL take precedence over the defaults below, but not over `_REQUIRED`.
 """
 
-import logging
 import time
 from collections.abc import Generator, Mapping
 from contextlib import suppress
@@ -45,9 +44,6 @@ _OPTIONS: Final = (
 _REQUIRED: Final = "-c standard_conforming_strings=on -c datestyle=ISO"
 """Settings without which bytes and times would be stored or read wrongly."""
 
-_NO_OUTPUT: Final = logging.NullHandler()
-"""A handler for the warnings of the driver; without one, Python prints them on stderr."""
-
 
 def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     """A connection in autocommit mode, so that `Database` begins every transaction itself.
@@ -58,6 +54,8 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
         psycopg.Error: the server cannot be reached, or refuses the user.
     """
     try:
+        import logging  # noqa: PLC0415  slow, and no SQLite store needs it
+
         import psycopg  # noqa: PLC0415  slow, and comes with the extra `postgres`
         from psycopg.conninfo import make_conninfo  # noqa: PLC0415
     except ImportError as error:
@@ -66,7 +64,9 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     named = parse_qs(urlsplit(target.url).query)
     settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
     options = " ".join([_OPTIONS, *named.get("options", ()), _REQUIRED])
-    logging.getLogger("psycopg").addHandler(_NO_OUTPUT)
+    if not (logger := logging.getLogger("psycopg")).handlers:
+        # Without a handler, Python prints the warnings of the driver on stderr.
+        logger.addHandler(logging.NullHandler())
     try:
         conninfo = make_conninfo(target.url, options=options, client_encoding="UTF8", **settings)
     except psycopg.ProgrammingError:

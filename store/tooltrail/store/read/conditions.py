@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from tooltrail.store.filters import COLUMN_OF, LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES
-from tooltrail.store.read.expression_sql import condition_of
 from tooltrail.store.read.rows import Sql, is_in
 
 _COLUMNS: Final = COLUMN_OF | {
@@ -40,6 +39,8 @@ def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list
     for name in (*LISTS, "min_size"):
         found += member_conditions(filters, name, indexed=lead in (None, name))
     if filters.expression is not None:
+        from tooltrail.store.read.expression_sql import condition_of  # noqa: PLC0415  rarely needed
+
         found.append(condition_of(filters.expression))
     return [*found, *time_conditions(filters, indexed=lead not in _UNTIMED)]
 

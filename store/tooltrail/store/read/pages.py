@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.expressions import required_values
 from tooltrail.store.filters import COLUMN_OF, FAILED, LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES, Columns, Computed, damage_of, make_view
 from tooltrail.store.read.conditions import (
@@ -248,6 +247,8 @@ def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str) 
 def simplified(filters: InvocationFilter) -> InvocationFilter:
     """The same filter without duplicate values, and with lists that other conditions imply."""
     if filters.expression is not None:
+        from tooltrail.store.expressions import required_values  # noqa: PLC0415  rarely needed
+
         # The indexes of lists that its expression implies may lead a page.
         implied = required_values(filters.expression)
         found = {
