@@ -20,7 +20,8 @@ from tests.support.audit_guide import SECRET, write_story
 from tests.support.cli import Cli, python
 from tests.support.waiting import until
 
-from tooltrail.records import ToolDefinition
+from tooltrail.records import ToolCall, ToolDefinition
+from tooltrail.records.digests import digest_of
 from tooltrail.store.engines.sqlite_library import sqlite3
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "audit-guide.md").read_text()
@@ -131,8 +132,13 @@ def trail(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     agents = [str(sessions / one) for one in ("claude_code", "codex", "opencode")]
     assert cli.run("import", *(agents if sessions == CORPUS else [str(sessions)])).code in (0, 4)
     with cli.open() as store, store.open_session(agent="builder") as session:
-        for version in ("builds", "builds and tests"):
-            session.offer_tools([ToolDefinition(name="build", description=version)])
+        # Two calls of the first version, one of the second, one while no tool is on offer.
+        for version, count in (("builds", 2), ("builds and tests", 1), (None, 1)):
+            made = ToolDefinition(name="build", description=version)
+            session.offer_tools([made] if version else [])
+            digest = digest_of(made.to_json()) if version else None
+            for _ in range(count):
+                session.start(ToolCall.of("build", {"version": digest})).interrupt("stopped")
     files = (sessions / "claude_code" if sessions == CORPUS else sessions).rglob("*.jsonl")
     return Trail(cli, sorted(files), names)
 
@@ -170,8 +176,10 @@ QUESTIONS = [
     (13, "stats --tool Bash --by day --utc -n 0", "call_count produced_bytes day", """
         SELECT count(*), sum(output_size), substr(started_at, 1, 10) AS day FROM v_invocations
         WHERE tool_name = 'Bash' GROUP BY day ORDER BY day DESC"""),
-    (15, "tools ls", "name digest", """
-        SELECT name, 'sha256:' || lower(hex(digest)) FROM tools"""),
+    (15, "tools ls --calls", "name digest call_count first_call_at last_call_at", """
+        SELECT tool_name, json_extract(arguments, '$.version') AS version, count(*),
+        replace(min(started_at), 'Z', '+00:00'), replace(max(started_at), 'Z', '+00:00')
+        FROM v_invocations WHERE tool_name = 'build' AND version IS NOT NULL GROUP BY version"""),
     (19, "verify", "kind subject", """
         SELECT 'incomplete', 'call ' || id FROM v_invocations WHERE state = 'started'"""),
 ]  # fmt: skip

@@ -106,6 +106,7 @@ tooltrail status
 tooltrail tail -n 100 @running
 tooltrail tail -f @running:Bash
 tooltrail tools ls --session @last
+tooltrail tools ls --calls
 tooltrail tools export --format anthropic --session @last
 tooltrail tools export --format mcp --tool Bash --strict
 tooltrail transcript

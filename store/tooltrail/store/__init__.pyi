@@ -63,4 +63,5 @@ from .views import ReceiptView as ReceiptView
 from .views import SessionView as SessionView
 from .views import StoreCounts as StoreCounts
 from .views import StreamView as StreamView
+from .views import ToolCalls as ToolCalls
 from .views import ToolView as ToolView

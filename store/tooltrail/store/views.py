@@ -329,6 +329,15 @@ class ToolView:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCalls:
+    """The calls of one version of a tool: how many, and when the first and the last one began."""
+
+    call_count: int = 0
+    first_call_at: datetime | None = None
+    last_call_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ArtifactView:
     """One artifact that the store knows.
 

@@ -24,7 +24,7 @@ from tooltrail.records.fact_spelling import shown_json
 from tooltrail.records.facts import ArtifactFact, OmissionFact, SessionClosed, Shown
 from tooltrail.store.expressions import Comparison
 from tooltrail.store.filters import InvocationFilter
-from tooltrail.store.views import InvocationDetail, InvocationView
+from tooltrail.store.views import InvocationDetail, InvocationView, ToolCalls
 
 pytestmark = pytest.mark.both_engines
 
@@ -318,7 +318,13 @@ def test_offered_tools_are_given_by_session_and_by_version(parts: StoreParts) ->
     for session, seconds, tools in offers:
         parts.ingest(offered(session, *(one.to_json() for one in tools), at=seconds))
     parts.ingest(*call(first, 5, tool="bash", receipt=b"r").entries())
+    for session, seconds, tool in ((first, 6, "read"), (first, 7, "read"), (second, 8, "read")):
+        parts.ingest(*call(session, seconds, tool=tool, receipt=b"r").entries())
     reader = parts.reader
+    # The last offer of the first session is `old` alone, that of the second is empty.
+    assert reader.called_tools() == {
+        digest_of(old.to_json()): ToolCalls(2, moment(6), moment(7)),
+    }
     assert [one.definition for one in reader.tools()] == [other, old, new]
     assert [one.definition for one in reader.tools("read", latest=True)] == [old]
     assert [(t.name, t.family, t.offered_at) for t in reader.tools("bash")] == [

@@ -1,5 +1,6 @@
 """`tooltrail tools`: list the tools that were offered to models, and export them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -35,7 +36,8 @@ from tooltrail.cli._tables import Columns, print_list
 from tooltrail.cli._times import shown
 
 if TYPE_CHECKING:
-    from tooltrail.store import Reader, ToolView
+    from tooltrail.records.digests import Digest
+    from tooltrail.store import Reader, ToolCalls, ToolView
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +104,47 @@ def command() -> None:
 @command.command("ls")
 @store_options
 @wanted_tools_options
+@click.option(
+    "--calls",
+    "with_calls",
+    is_flag=True,
+    help="Count the calls of each version, and show when the first and the last began.",
+)
 @output_options
 @time_option
-def ls(*, location: Location, wanted: WantedTools, output: Listing) -> ExitCode:
+def ls(*, location: Location, wanted: WantedTools, with_calls: bool, output: Listing) -> ExitCode:
     """List the versions of all tools, or the tools that a session offered last.
 
-    A version is named by the digest of its definition. Each version is listed once per store.
+    A version is named by the digest of its definition. Each version is listed once per store. A
+    call is of the version that its session offered last before the call.
     """
     with location.open() as store:
         tools = wanted.read(store.reader)
-    print_list(tools, output, TOOL_MEMBERS, _COLUMNS)
+        calls = store.reader.called_tools() if with_calls else {}
+    members, columns = _of_calls(calls) if with_calls else (TOOL_MEMBERS, _COLUMNS)
+    print_list(tools, output, members, columns, right=["CALLS"])
     return say_damage(tool.damage for tool in tools)
+
+
+def _of_calls(calls: "Mapping[Digest, ToolCalls]") -> tuple[Members, Columns]:
+    """The fields and the columns of tool versions with their calls."""
+    from tooltrail.store.views import ToolCalls
+
+    def calls_of(tool: "ToolView") -> ToolCalls:
+        return calls.get(tool.digest, ToolCalls())
+
+    fields: Members = {
+        "call_count": lambda tool: calls_of(tool).call_count,
+        "first_call_at": lambda tool: calls_of(tool).first_call_at,
+        "last_call_at": lambda tool: calls_of(tool).last_call_at,
+    }
+    columns: Columns = {
+        **{name: _COLUMNS[name] for name in ("DIGEST", "NAME")},
+        "CALLS": lambda tool: f"{calls_of(tool).call_count:,}",
+        "FIRST CALL": lambda tool: shown(calls_of(tool).first_call_at),
+        "LAST CALL": lambda tool: shown(calls_of(tool).last_call_at),
+    }
+    return {**TOOL_MEMBERS, **fields}, columns
 
 
 @command.command("export")

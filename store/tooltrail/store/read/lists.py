@@ -29,7 +29,7 @@ from tooltrail.store.read.rows import (
     sum_of,
     where,
 )
-from tooltrail.store.views import ArtifactView, SessionView, StoreCounts, ToolView
+from tooltrail.store.views import ArtifactView, SessionView, StoreCounts, ToolCalls, ToolView
 
 _COUNTED: Final = "(SELECT count(*) FROM invocations AS i WHERE i.session_key = sessions.key{})"
 _IS_OPEN: Final = " AND i.state <> 'success' AND i.state = 'started'"
@@ -72,6 +72,13 @@ _TOOL: Final = Columns(
     optional=(Computed(_FAMILY, "family", "text"),),
 )
 
+_CALLED: Final = Columns(
+    "tools: digest",
+    Computed("count(DISTINCT invocations.key)", "call_count", "integer"),
+    Computed("min(invocations.started_at)", "first_call_at", "time"),
+    Computed("max(invocations.started_at)", "last_call_at", "time"),
+)
+
 # An outer join, so that a lost version is reported as damage and not left out.
 _OFFERED: Final = f"""
 SELECT tool_offers.message_key, {_TOOL.sql} FROM tool_offers
@@ -82,6 +89,19 @@ LEFT JOIN tools ON tools.digest = tool_offers.tool"""
 _LAST_OFFERING: Final = """
 SELECT key FROM messages WHERE session_key = ? AND role = ?
 AND (text = ? OR key IN (SELECT message_key FROM tool_offers)) ORDER BY seq DESC LIMIT 1"""
+
+# The tools that a session offers last are on offer until its next offer.
+_TOOL_CALLS: Final = f"""
+WITH offers AS (
+    SELECT key, session_key, seq, lead(seq) OVER (PARTITION BY session_key ORDER BY seq) AS until
+    FROM messages WHERE role = ?
+    AND (text = ? OR key IN (SELECT message_key FROM tool_offers)))
+SELECT {_CALLED.sql} FROM offers JOIN tool_offers ON tool_offers.message_key = offers.key
+JOIN tools ON tools.digest = tool_offers.tool JOIN invocations
+    ON invocations.session_key = offers.session_key AND invocations.seq > offers.seq
+    AND (offers.until IS NULL OR invocations.seq < offers.until)
+    AND invocations.tool_name = tools.name
+GROUP BY tools.digest"""
 
 
 _INVOCATIONS: Final = Sql(
@@ -226,6 +246,13 @@ def list_tools(connection: Connection, name: str | None, *, latest: bool) -> lis
     if latest:
         rows = list({row[1]: row for row in rows}.values())
     return _tool_views(connection, rows)
+
+
+def called_tools(connection: Connection) -> dict[Digest, ToolCalls]:
+    """See `Reader.called_tools`."""
+    values = (OFFERING, connection.sha(EMPTY))
+    read = [_CALLED.read(row)[0] for row in fetch(connection, Sql(_TOOL_CALLS, values))]
+    return {one["digest"]: make_view(ToolCalls, one) for one in read}
 
 
 def offered_tools(connection: Connection, session_key: int) -> list[ToolView]:

@@ -28,6 +28,7 @@ from tooltrail.store.views import (
     SessionView,
     StoreCounts,
     StreamView,
+    ToolCalls,
     ToolView,
 )
 
@@ -221,6 +222,14 @@ class Reader:
         """
         with self.database.read() as connection:
             return lists.list_tools(connection, name, latest=latest)
+
+    def called_tools(self) -> dict[Digest, ToolCalls]:
+        """The calls of each version of a tool that was called while it was on offer, by digest.
+
+        The tools that a session offers are on offer in it until its next offer.
+        """
+        with self.database.read() as connection:
+            return lists.called_tools(connection)
 
     def offered_tools(self, session: str | UUID) -> list[ToolView]:
         """The tools of the last offer in a session, in the order of the offer."""
