@@ -4,6 +4,7 @@ The documents equal those of `CompleteOutput` and `CommandOutput`; a test compar
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from tooltrail.records.canonical_json import encode_simple
@@ -32,6 +33,7 @@ _SUMMARY_CHARS: Final = 200
 
 _STREAMS: Final = ("stdout", "stderr", "combined", "order")
 STREAM_MEMBERS: Final = [name for name in StreamFact.member_types if name != "spooled"]
+_members_of: Final = attrgetter(*STREAM_MEMBERS)
 
 
 class CommandEnd(Frozen):
@@ -114,4 +116,4 @@ def output_document(
 
 def stream_members(stream: StreamFact) -> dict[str, Any]:
     """The JSON of a stream in a complete output."""
-    return {name: getattr(stream, name) for name in STREAM_MEMBERS}
+    return dict(zip(STREAM_MEMBERS, _members_of(stream), strict=True))

@@ -64,11 +64,10 @@ _DICTIONARY: Final = zstandard.ZstdCompressionDict(
     _WORDS_2.encode(), dict_type=zstandard.DICT_TYPE_RAWCONTENT
 )
 
-_HEX: Final = re.compile(
-    rb"((?<=sha256:)[0-9a-f]{64}"
-    rb'|(?<=")[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})'
+_NAME: Final = re.compile(
+    rb'"(sha256:[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})'
 )
-"""The digits of a digest, or an id. JSON has no NUL, which takes their places."""
+"""A digest or an id at the beginning of a text. JSON has no NUL, which replaces its digits."""
 
 _DIGEST_HEX, _ID_HEX = 64, 32
 """Hexadecimal digits of a digest and of an id."""
@@ -123,9 +122,11 @@ def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> by
 
 def pack_fact(fact_json: bytes) -> bytes:
     """The bytes that the ledger stores for a fact."""
-    pieces = _HEX.split(fact_json)
-    frame = _FACT_CODEC.compressor.compress(b"\0".join(pieces[::2]))
-    digits = b"".join(pieces[1::2]).replace(b"-", b"").decode()
+    pieces = _NAME.split(fact_json)
+    names = pieces[1::2]
+    pieces[1::2] = [b'"sha256:\0' if one.startswith(b"sha256:") else b'"\0' for one in names]
+    frame = _FACT_CODEC.compressor.compress(b"".join(pieces))
+    digits = b"".join(names).replace(b"sha256:", b"").replace(b"-", b"").decode()
     return bytes([_NUMBER]) + frame + bytes.fromhex(digits)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tooltrail.records.facts import StreamFact
 
 _PREFIX: Final = '{"$tooltrail.'
-_TEXT: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+":?')
+_TEXT: Final = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+":?)')
 """A JSON string, or a key with its colon."""
 
 _RECEIPT: Final = re.compile(r'\{"\$tooltrail\.receipt":\[(\d+),(\d+)\]\}')
@@ -38,18 +38,13 @@ def has_references(document: str) -> bool:
 
 def shorten_canonical(canonical: str, receipt: bytes) -> str:
     """Replace long texts of a canonical result by references into the receipt."""
-
-    def reference(found: re.Match[str]) -> str:
-        quoted = found[0]
-        if len(quoted) < _MIN_CHARS or quoted[-1] == ":":
-            return quoted
-        text = json.loads(quoted).encode("utf-8", "surrogatepass")
-        offset = receipt.find(text)
-        if offset < 0:
-            return quoted
-        return f'{{"$tooltrail.receipt":[{offset},{len(text)}]}}'
-
-    return _TEXT.sub(reference, canonical)
+    pieces = _TEXT.split(canonical)  # each text, and what is between two texts
+    for n, quoted in enumerate(pieces):
+        if len(quoted) >= _MIN_CHARS and quoted[0] == '"' and quoted[-1] != ":":
+            text = json.loads(quoted).encode("utf-8", "surrogatepass")
+            if (offset := receipt.find(text)) >= 0:
+                pieces[n] = f'{{"$tooltrail.receipt":[{offset},{len(text)}]}}'
+    return "".join(pieces)
 
 
 def expand_canonical(canonical: str, receipt: bytes) -> str:
