@@ -11,9 +11,10 @@ always ours.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from tooltrail.records.canonical_json import encode_simple
 from tooltrail.records.command_documents import STREAM_MEMBERS, stream_members
@@ -21,9 +22,12 @@ from tooltrail.records.command_documents import STREAM_MEMBERS, stream_members
 if TYPE_CHECKING:
     from tooltrail.records.facts import StreamFact
 
+_ReadText: TypeAlias = Callable[[str, int], tuple[str, int]]
+
 _PREFIX: Final = '{"$tooltrail.'
-_TEXT: Final = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+":?)')
-"""A JSON string, or a key with its colon."""
+_read_text: Final = cast("_ReadText", vars(json.decoder)["scanstring"])
+"""Reads a JSON string behind its first quote; returns the text and the offset behind it. Python's
+type stubs lack this function."""
 
 _RECEIPT: Final = re.compile(r'\{"\$tooltrail\.receipt":\[(\d+),(\d+)\]\}')
 _STREAM: Final = re.compile(r'\{"\$tooltrail\.stream":(\d+)\}')
@@ -38,13 +42,18 @@ def has_references(document: str) -> bool:
 
 def shorten_canonical(canonical: str, receipt: bytes) -> str:
     """Replace long texts of a canonical result by references into the receipt."""
-    pieces = _TEXT.split(canonical)  # each text, and what is between two texts
-    for n, quoted in enumerate(pieces):
-        if len(quoted) >= _MIN_CHARS and quoted[0] == '"' and quoted[-1] != ":":
-            text = json.loads(quoted).encode("utf-8", "surrogatepass")
-            if (offset := receipt.find(text)) >= 0:
-                pieces[n] = f'{{"$tooltrail.receipt":[{offset},{len(text)}]}}'
-    return "".join(pieces)
+    pieces, end, copied = list[str](), 0, 0
+    with suppress(ValueError):  # not JSON: what follows stays as it is
+        while (begin := canonical.find('"', end)) >= 0:
+            text, end = _read_text(canonical, begin + 1)
+            if end - begin < _MIN_CHARS or canonical.startswith(":", end):
+                continue
+            data = text.encode("utf-8", "surrogatepass")
+            if (offset := receipt.find(data)) >= 0:
+                reference = f'{{"$tooltrail.receipt":[{offset},{len(data)}]}}'
+                pieces += canonical[copied:begin], reference
+                copied = end
+    return "".join([*pieces, canonical[copied:]])
 
 
 def expand_canonical(canonical: str, receipt: bytes) -> str:
