@@ -347,6 +347,20 @@ def test_a_cancelled_request_ends_at_the_http_server(cli: Cli, tmp_path: Path) -
     assert states(cli) == [("cancelled", "cancelled")]
 
 
+def test_a_signal_ends_the_http_proxy_while_its_client_is_connected(cli: Cli) -> None:
+    request = line(id=1, method="tools/call", params={"name": "hang", "arguments": {}})
+    with http_server() as url:
+        process = cli.start("mcp-proxy", "--url", url, stdin=subprocess.PIPE)
+        with process:
+            assert process.stdin is not None
+            process.stdin.write(request)
+            until(lambda: bool(cli.ok("log", "--json").records))
+            process.terminate()
+            assert process.wait() == 128 + 15
+            assert process.stderr is not None
+            assert process.stderr.read() == b""
+
+
 def test_what_cannot_be_run_is_reported(cli: Cli) -> None:
     ended = proxied(cli, b"", server=("no-such-server",))
     assert (ended.code, ended.sentence) == (127, "command 'no-such-server' is not found")
