@@ -8,12 +8,14 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from hashlib import sha256
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.cli import PROGRAM, Cli, python
 from tests.support.mcp_peers import CALLS
+from tests.support.serving import LOOPBACK, QuietHandler, serving, url_of
 from tests.support.waiting import until
 
 PEERS = (sys.executable, "-m", "tests.support.mcp_peers")
@@ -345,6 +347,21 @@ def test_a_cancelled_request_ends_at_the_http_server(cli: Cli, tmp_path: Path) -
             process.stdin.close()
             assert process.wait() == 0
     assert states(cli) == [("cancelled", "cancelled")]
+
+
+class OddHandler(QuietHandler):
+    """Answers with a stream of events, whose media type has capital letters."""
+
+    def do_POST(self) -> None:  # noqa: N802  name in the base class
+        event = f"data: {json.dumps(answer(1, 'yes'))}\n\n"
+        self.send(200, event.encode(), "Text/Event-Stream; charset=UTF-8")
+
+
+def test_a_media_type_may_have_capital_letters(cli: Cli) -> None:
+    with ThreadingHTTPServer(LOOPBACK, OddHandler) as server, serving(server):
+        ended = cli.program("mcp-proxy", "--url", url_of(server), stdin=call(1))
+    assert json.loads(ended.stdout) == answer(1, "yes")
+    assert states(cli) == [("success", None)]
 
 
 def test_a_signal_ends_the_http_proxy_while_its_client_is_connected(cli: Cli) -> None:

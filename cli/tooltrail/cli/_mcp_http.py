@@ -182,7 +182,7 @@ class _Bridge:
         ) as response:
             if _SESSION in response.headers:
                 self._headers[_SESSION] = response.headers[_SESSION]
-            media_type = response.headers.get("content-type", "")
+            media_type = response.headers.get("content-type", "").lower()
             if response.is_success and media_type.startswith("text/event-stream"):
                 async for data in _events(response):
                     yield data
