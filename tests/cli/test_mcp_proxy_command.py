@@ -392,7 +392,8 @@ def test_a_secret_in_base64_and_in_names_is_replaced(cli: Cli) -> None:
     blob = base64.b64encode(f"tok {SECRET}".encode()).decode()
     resource = {"type": "resource", "resource": {"uri": "a:b", "blob": blob}}
     said = {"jsonrpc": "2.0", "id": 1, "result": {"content": [resource]}}
-    ended = proxied(cli, call(1, say=[said]), "--session", f"s {SECRET}")
+    named = ("--session", f"s {SECRET}", "--server-name", SECRET)
+    ended = proxied(cli, call(1, say=[said]), *named)
     assert json.loads(ended.stdout) == said
     assert states(cli) == [("success", None)]
     assert "[REDACTED:github-token]" in cli.ok("session", "ls", "--json").text
