@@ -3,6 +3,8 @@
 import base64
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Generator
@@ -350,9 +352,15 @@ def test_a_cancelled_request_ends_at_the_http_server(cli: Cli, tmp_path: Path) -
 
 
 class OddHandler(QuietHandler):
-    """Answers with a stream of events, whose media type has capital letters."""
+    """Answers with a stream of events, whose media type has capital letters; or resets."""
 
     def do_POST(self) -> None:  # noqa: N802  name in the base class
+        if self.path == "/reset":
+            reset = struct.pack("ii", 1, 0)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            os.close(self.connection.detach())
+            self.close_connection = True
+            return
         event = f"data: {json.dumps(answer(1, 'yes'))}\n\n"
         self.send(200, event.encode(), "Text/Event-Stream; charset=UTF-8")
 
@@ -362,6 +370,12 @@ def test_a_media_type_may_have_capital_letters(cli: Cli) -> None:
         ended = cli.program("mcp-proxy", "--url", url_of(server), stdin=call(1))
     assert json.loads(ended.stdout) == answer(1, "yes")
     assert states(cli) == [("success", None)]
+
+
+def test_a_failure_without_a_message_has_a_name(cli: Cli) -> None:
+    with ThreadingHTTPServer(LOOPBACK, OddHandler) as server, serving(server):
+        ended = cli.program("mcp-proxy", "--url", f"{url_of(server)}/reset", stdin=call(1))
+    assert json.loads(ended.stdout)["error"]["message"] == "no answer from the server: ReadError"
 
 
 def test_a_signal_ends_the_http_proxy_while_its_client_is_connected(cli: Cli) -> None:

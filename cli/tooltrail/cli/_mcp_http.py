@@ -151,7 +151,7 @@ class _Bridge:
             if not is_answered:
                 raise httpx.ReadError("the answer ended too early")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            words = f"no answer from the server: {error or type(error).__name__}"
+            words = f"no answer from the server: {str(error) or type(error).__name__}"
             if key == _NO_REQUEST:
                 say(f"tooltrail: {words}")
             elif not is_answered:
