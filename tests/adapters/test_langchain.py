@@ -302,6 +302,25 @@ def test_later_turns_add_only_what_is_new(sqlite_store: Store) -> None:
     ]
 
 
+def test_a_streamed_answer_is_recorded_once_and_an_answer_made_by_hand_too(
+    sqlite_store: Store,
+) -> None:
+    with sqlite_store.open_session() as session:
+        config: RunnableConfig = {"callbacks": [RecordingHandler(session)]}
+        model = GenericFakeChatModel(messages=iter([AIMessage("one two"), AIMessage("three")]))
+        first, *chunks = model.stream("Count.", config)
+        history = [HumanMessage("Count."), sum(chunks, first), HumanMessage("?"), AIMessage("yes")]
+        model.invoke([*history, HumanMessage("Go on.")], config)
+    assert said(sqlite_store, session) == [
+        ("user", "Count."),
+        ("assistant", "one two"),
+        ("user", "?"),
+        ("assistant", "yes"),
+        ("user", "Go on."),
+        ("assistant", "three"),
+    ]
+
+
 def test_a_tool_that_raises_or_is_cancelled_is_a_recorded_failure(sqlite_store: Store) -> None:
     @tool
     async def waiting() -> str:

@@ -112,7 +112,8 @@ def test_calls_are_listed_with_filters_the_newest_first_in_pages(cli: Cli) -> No
             with store.open_session(name=name) as session:
                 for number in range(50):
                     record(session, b"", "Even" if number % 2 == 0 else "Odd", n="é" * 200)
-            open_call = store.join_session(name).start(ToolCall.of("Open", {}))
+            call = ToolCall.of("Open", {}, call_id="c" * 100_000)  # longer than an answer
+            open_call = store.join_session(name).start(call)
         ids = [str(one.id) for one in store.reader.invocations().items]
     assert len(ids) == 102  # the programs of the two open calls are gone: they are interrupted
 

@@ -3,17 +3,21 @@
 import base64
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from hashlib import sha256
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.cli import PROGRAM, Cli, python
 from tests.support.mcp_peers import CALLS
+from tests.support.serving import LOOPBACK, QuietHandler, serving, url_of
 from tests.support.waiting import until
 
 PEERS = (sys.executable, "-m", "tests.support.mcp_peers")
@@ -347,6 +351,47 @@ def test_a_cancelled_request_ends_at_the_http_server(cli: Cli, tmp_path: Path) -
     assert states(cli) == [("cancelled", "cancelled")]
 
 
+class OddHandler(QuietHandler):
+    """Answers with a stream of events, whose media type has capital letters; or resets."""
+
+    def do_POST(self) -> None:  # noqa: N802  name in the base class
+        if self.path == "/reset":
+            reset = struct.pack("ii", 1, 0)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            os.close(self.connection.detach())
+            self.close_connection = True
+            return
+        event = f"data: {json.dumps(answer(1, 'yes'))}\n\n"
+        self.send(200, event.encode(), "Text/Event-Stream; charset=UTF-8")
+
+
+def test_a_media_type_may_have_capital_letters(cli: Cli) -> None:
+    with ThreadingHTTPServer(LOOPBACK, OddHandler) as server, serving(server):
+        ended = cli.program("mcp-proxy", "--url", url_of(server), stdin=call(1))
+    assert json.loads(ended.stdout) == answer(1, "yes")
+    assert states(cli) == [("success", None)]
+
+
+def test_a_failure_without_a_message_has_a_name(cli: Cli) -> None:
+    with ThreadingHTTPServer(LOOPBACK, OddHandler) as server, serving(server):
+        ended = cli.program("mcp-proxy", "--url", f"{url_of(server)}/reset", stdin=call(1))
+    assert json.loads(ended.stdout)["error"]["message"] == "no answer from the server: ReadError"
+
+
+def test_a_signal_ends_the_http_proxy_while_its_client_is_connected(cli: Cli) -> None:
+    request = line(id=1, method="tools/call", params={"name": "hang", "arguments": {}})
+    with http_server() as url:
+        process = cli.start("mcp-proxy", "--url", url, stdin=subprocess.PIPE)
+        with process:
+            assert process.stdin is not None
+            process.stdin.write(request)
+            until(lambda: bool(cli.ok("log", "--json").records))
+            process.terminate()
+            assert process.wait() == 128 + 15
+            assert process.stderr is not None
+            assert process.stderr.read() == b""
+
+
 def test_what_cannot_be_run_is_reported(cli: Cli) -> None:
     ended = proxied(cli, b"", server=("no-such-server",))
     assert (ended.code, ended.sentence) == (127, "command 'no-such-server' is not found")
@@ -361,7 +406,8 @@ def test_a_secret_in_base64_and_in_names_is_replaced(cli: Cli) -> None:
     blob = base64.b64encode(f"tok {SECRET}".encode()).decode()
     resource = {"type": "resource", "resource": {"uri": "a:b", "blob": blob}}
     said = {"jsonrpc": "2.0", "id": 1, "result": {"content": [resource]}}
-    ended = proxied(cli, call(1, say=[said]), "--session", f"s {SECRET}")
+    named = ("--session", f"s {SECRET}", "--server-name", SECRET)
+    ended = proxied(cli, call(1, say=[said]), *named)
     assert json.loads(ended.stdout) == said
     assert states(cli) == [("success", None)]
     assert "[REDACTED:github-token]" in cli.ok("session", "ls", "--json").text

@@ -54,6 +54,21 @@ def test_a_secret_in_two_chunks_is_one_secret(cli: Cli) -> None:
     assert sum(int(size) for _, size, _ in order) == len(MARK)
 
 
+def test_the_order_counts_what_is_kept_if_another_stream_interrupts_a_secret(cli: Cli) -> None:
+    pieces = [(1, SECRET[:38]), (2, "b"), (1, SECRET[38:] + "\n"), (2, f" {SECRET}"), (1, "c")]
+    code = (
+        "import os, time\n"
+        f"for fd, text in {pieces}:\n"
+        "    os.write(fd, text.encode())\n"
+        "    time.sleep(0.2)\n"
+    )
+    cli.exec("--", sys.executable, "-c", code)
+    order = [line.split() for line in cli.ok("show", "--stream", "order").lines]
+    for fd, role in (("1", "stdout"), ("2", "stderr")):
+        size = len(cli.ok("show", "--stream", role).stdout)
+        assert sum(int(noted) for one, noted, _ in order if one == fd) == size
+
+
 def test_a_long_output_is_redacted_before_it_is_spooled(cli: Cli) -> None:
     lines = f"for n in range(30000): print(n, '{SECRET}' if n == 29999 else '')"
     path = cli.folder / "tool.py"

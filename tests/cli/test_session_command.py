@@ -36,6 +36,15 @@ def test_a_closed_session_is_not_closed_twice(cli: Cli) -> None:
     assert (ended.code, ended.sentence) == (2, f"session {name} is already closed")
 
 
+def test_a_name_with_the_form_of_an_id_is_refused(cli: Cli) -> None:
+    cli.exec("--", "true")
+    name = "01a21f48-ffff-7000-b594-440f7916728c"
+    ended = cli.run("session", "open", "--name", name)
+    assert (ended.code, ended.text) == (2, "")
+    assert f"Invalid value for '--name': '{name}' has the form of an id" in ended.message
+    assert len(cli.ok("session", "ls", "--json").records) == 1
+
+
 def test_the_session_to_close_may_be_in_the_environment(cli: Cli) -> None:
     name = cli.environment["TOOLTRAIL_SESSION"] = cli.ok("session", "open").text.strip()
     assert cli.ok("session", "close").message == f"closed session {name}\n"

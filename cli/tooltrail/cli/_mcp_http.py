@@ -7,15 +7,15 @@ becomes lines on standard output.
 import asyncio
 import base64
 import json
+import os
 import re
 import signal
-import sys
 import threading
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from tooltrail.cli._mcp_proxy import write_all
+from tooltrail.cli._mcp_proxy import BLOCK, write_all
 from tooltrail.cli._mcp_recording import LineSplitter, McpRecorder, Sender, key_of, message_in
 from tooltrail.cli._output import say
 from tooltrail.records import UnavailableError
@@ -96,11 +96,15 @@ class _Bridge:
         return code
 
     def _read(self) -> None:
-        for line in sys.stdin.buffer:
-            # The last line may have no newline.
-            self._recorder.copy("client", line.removesuffix(b"\n") + b"\n")
-            self._loop.call_soon_threadsafe(self._send, line)
-        self._loop.call_soon_threadsafe(self._end, 0)
+        # Python cannot end while another thread waits in `sys.stdin`.
+        lines, data = LineSplitter(), b" "
+        with suppress(RuntimeError):  # the loop is closed: a signal ended the proxy
+            while data:
+                data = os.read(0, BLOCK)
+                for line in lines.feed(data or b"\n"):  # the last line may have no newline
+                    self._recorder.copy("client", line + b"\n")
+                    self._loop.call_soon_threadsafe(self._send, line)
+            self._loop.call_soon_threadsafe(self._end, 0)
 
     def _end(self, code: int) -> None:
         if not self._ended.done():
@@ -147,7 +151,7 @@ class _Bridge:
             if not is_answered:
                 raise httpx.ReadError("the answer ended too early")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            words = f"no answer from the server: {error or type(error).__name__}"
+            words = f"no answer from the server: {str(error) or type(error).__name__}"
             if key == _NO_REQUEST:
                 say(f"tooltrail: {words}")
             elif not is_answered:
@@ -178,7 +182,7 @@ class _Bridge:
         ) as response:
             if _SESSION in response.headers:
                 self._headers[_SESSION] = response.headers[_SESSION]
-            media_type = response.headers.get("content-type", "")
+            media_type = response.headers.get("content-type", "").lower()
             if response.is_success and media_type.startswith("text/event-stream"):
                 async for data in _events(response):
                     yield data

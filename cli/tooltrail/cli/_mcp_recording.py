@@ -135,8 +135,8 @@ class McpRecorder:
         server_name: str | None,
         rules: RuleSet | None,
     ) -> None:
-        self._source, self._named, self._server_name = source, session, server_name
-        self._rules = rules
+        self._source, self._named, self._rules = source, session, rules
+        self._server_name = server_name and Parts(rules).clean_text("server name", server_name)
         self._environment = NOT_REDACTED if rules is None else NOTHING
         self._recorder = Recorder(
             spool, policy=records.DEFAULT_POLICY, families=records.default_families()

@@ -77,10 +77,10 @@ class RecordTools:
                 outcomes=FAILED if outcome == "failed" else (outcome,) if outcome else (),
             )
             page = reader.invocations(where, limit=limit, cursor=cursor)
-            rows = (encode(to_jsonable_python(one)) + b"\n" for one in page.items)
-            shown, _ = _cut(b"".join(rows))
+            rows = (shorten_json(to_jsonable_python(one), MAX_BYTES // 8) for one in page.items)
+            shown, _ = _cut(b"".join(encode(row.value) + b"\n" for row in rows))
             if (count := shown.count("\n")) < len(page.items):  # for the cursor of what is shown
-                page = reader.invocations(where, limit=max(count, 1), cursor=cursor)
+                page = reader.invocations(where, limit=count, cursor=cursor)
             note = f"{len(page.items)} of {counted(reader.count_invocations(where), 'call')}"
         more = f"; read on with cursor={page.next_cursor}" if page.next_cursor else ""
         return [shown, note + more]

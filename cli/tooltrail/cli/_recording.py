@@ -46,6 +46,9 @@ _ORDER = "order"
 _TICK_MS = 100
 """Consecutive chunks of one stream within this time are one line of the stream `order`."""
 
+_MOST_RUNS = 10_000
+"""Lines of the stream `order` that wait at most until bytes that are held back are decided."""
+
 _HELD_BYTES = 16 << 10
 """Maximum bytes of a stream that is stored with its fact. A longer stream is a spool file."""
 
@@ -334,7 +337,8 @@ class StreamCapture:
         self._redactors: dict[StreamName, StreamRedactor] = {}
         self._order = capture(_ORDER)
         self._began = time.monotonic()
-        self._last: tuple[StreamName, int, int] | None = None
+        self._runs: deque[_Run] = deque()
+        self._settled = dict.fromkeys(_FD, 0)  # bytes that are kept, and in no line of `order` yet
         self._received = 0
         self._pool: ThreadPoolExecutor | None = None
         self._pending: deque[Future[None]] = deque()
@@ -366,10 +370,12 @@ class StreamCapture:
             from tooltrail.redaction.redactor import redactions  # noqa: PLC0415  loaded already
 
             before = redactor.removed
-            self._streams[name].write(redactor.finish())
-            self._note(name, before - redactor.removed, 0)
+            rest = redactor.finish()
+            self._streams[name].write(rest)
+            self._settle(name, len(rest), redactor.removed - before)
             self.redacted += redactions(self._roles[name], redactor.found)
-        self._write_order()
+        while self._runs:
+            self._write_order()
         captured = [capture.close() for capture in self._streams.values()]
         return captured if len(captured) == 1 else [*captured, self._order.close()]
 
@@ -395,7 +401,8 @@ class StreamCapture:
             removed = redactor.removed - before
         if kept:
             self._streams[name].write(kept)
-        self._note(name, len(chunk) - removed, at)
+        self._note(name, len(chunk), at)
+        self._settle(name, len(kept), removed)
 
     def _flush(self) -> None:
         for capture in self._streams.values():
@@ -413,14 +420,37 @@ class StreamCapture:
         """Note a chunk that arrived at a time in milliseconds, although a part may be held back."""
         if len(self._streams) == 1:
             return
-        last = self._last
-        if last is not None and last[0] == name and (size < 0 or at - last[2] < _TICK_MS):
-            self._last = (name, max(last[1] + size, 0), last[2])
-        elif size > 0:
+        last = self._runs[-1] if self._runs else None
+        if last is None or last.name != name or at - last.at >= _TICK_MS:
+            last = _Run(name, at)
+            self._runs.append(last)
+        last.size += size
+
+    def _settle(self, name: StreamName, kept: int, removed: int) -> None:
+        """Note how many bytes of a stream are kept now, and how many were removed before them."""
+        for run in reversed(self._runs if removed else ()):
+            if run.name == name:
+                cut = min(removed, run.size)
+                run.size -= cut
+                removed -= cut
+        self._settled[name] += kept
+        while len(self._runs) > 1:
+            first = self._runs[0]
+            if self._settled[first.name] < first.size and len(self._runs) < _MOST_RUNS:
+                break  # secrets in bytes that are held back may be removed from this run
             self._write_order()
-            self._last = (name, size, at)
 
     def _write_order(self) -> None:
-        if self._last is not None:
-            name, size, at = self._last
-            self._order.write(f"{_FD[name]} {size} {at}\n".encode())
+        run = self._runs.popleft()
+        self._settled[run.name] -= run.size
+        if run.size:
+            self._order.write(f"{_FD[run.name]} {run.size} {run.at}\n".encode())
+
+
+class _Run:
+    """Consecutive chunks of one stream: one line of the stream `order`."""
+
+    def __init__(self, name: StreamName, at: int) -> None:
+        self.name: StreamName = name
+        self.at = at
+        self.size = 0

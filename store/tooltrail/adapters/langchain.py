@@ -15,7 +15,12 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import BaseMessage, ToolMessage, convert_to_openai_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ToolMessage,
+    convert_to_openai_messages,
+)
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from tooltrail.adapters._shared import Inputs, json_of, output_of, text_of
@@ -43,7 +48,7 @@ class RecordingHandler(BaseCallbackHandler):
         self._inputs = Inputs(_shown)
         self._system: list[BaseMessage] = []
         self._running: dict[UUID, ToolCall | Invocation] = {}
-        self._answered: set[int] = set()  # hashes of results that are recorded with their calls
+        self._answered: set[int] = set()  # hashes of answers, and of results of recorded calls
 
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
@@ -53,19 +58,17 @@ class RecordingHandler(BaseCallbackHandler):
             system = [one for one in given if one.type == "system"]
             new, is_first = self._inputs.new_items(one for one in given if one.type != "system")
             changed = system if system != self._system else []
-            said = (one for one in new if is_first or not self._is_recorded(one))
+            said = (one for one in new if is_first or hash(_shown(one)) not in self._answered)
             self._record([*changed, *said])
             self._system = system
 
     def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
         """Record the answers of a chat model."""
-        found = [one for some in response.generations for one in some]
-        self._record(one.message for one in found if isinstance(one, ChatGeneration))
+        self._record(self._answers(response))
 
     def on_llm_error(self, error: BaseException, *, response: Any = None, **kwargs: Any) -> None:
         """Record the text of an answer that broke off, as far as it was streamed."""
-        found = [one for some in response.generations for one in some] if response else []
-        texts = [one.message.text for one in found if isinstance(one, ChatGeneration)]
+        texts = [one.text for one in self._answers(response)] if response else []
         messages = (Message.of("assistant", text) for text in texts if text)
         self._session.messages(one.model_copy(update={"is_complete": False}) for one in messages)
 
@@ -88,7 +91,7 @@ class RecordingHandler(BaseCallbackHandler):
         if isinstance(output, ToolMessage):
             self._end(running, _output_of_message(name, output), text_of(output.content))
             if output.artifact is None or isinstance(output.content, str):
-                self._answered.add(hash((output.tool_call_id, repr(output.content))))
+                self._answered.add(hash(_shown(output)))
         else:
             self._end(running, output_of(name, output))
 
@@ -107,11 +110,12 @@ class RecordingHandler(BaseCallbackHandler):
         else:
             self._session.record(EndedCall(running, output, seen=seen))
 
-    def _is_recorded(self, message: BaseMessage) -> bool:
-        """Whether the message is an answer of the model, or the receipt of a recorded call."""
-        if isinstance(message, ToolMessage):
-            return hash((message.tool_call_id, repr(message.content))) in self._answered
-        return message.type == "ai"
+    def _answers(self, response: LLMResult) -> list[BaseMessage]:
+        """The answers of a chat model, which later inputs repeat."""
+        found = [one for some in response.generations for one in some]
+        answers = [one.message for one in found if isinstance(one, ChatGeneration)]
+        self._answered.update(hash(_shown(one)) for one in answers)
+        return answers
 
     def _record(self, messages: Iterable[BaseMessage]) -> None:
         natives = [_native(one) for one in messages]
@@ -120,7 +124,9 @@ class RecordingHandler(BaseCallbackHandler):
 
 def _shown(message: BaseMessage) -> str:
     """What the model is shown of a message: no id, which may be made later, and no artifact."""
-    return repr((message.type, message.content, getattr(message, "tool_calls", None)))
+    kind = "ai" if isinstance(message, AIMessage) else message.type  # a streamed one is a chunk
+    calls, call_id = (getattr(message, name, None) for name in ("tool_calls", "tool_call_id"))
+    return repr((kind, message.content, calls, call_id))
 
 
 def _native(message: BaseMessage) -> Any:

@@ -1,6 +1,7 @@
 import fcntl
 import gc
 import os
+import resource
 import subprocess
 from pathlib import Path
 
@@ -144,3 +145,14 @@ def test_pipes_are_enlarged_where_the_system_allows_it(monkeypatch: pytest.Monke
     assert set(capacities()) <= {1 << 16, 1 << 12}
     monkeypatch.delattr(fcntl, "F_SETPIPE_SZ")
     assert capacities() == [1 << 16] * 2
+
+
+def test_without_descriptors_for_the_run_a_command_is_not_started() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open(os.devnull) as first_free:  # noqa: PTH123  its number matters
+        resource.setrlimit(resource.RLIMIT_NOFILE, (first_free.fileno() + 1, hard))
+        try:
+            said = refusal(["true"])
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert said == f"{SPAWN} 126: cannot run 'true': too many open files"

@@ -19,7 +19,7 @@ from tooltrail.cli._process.outcome import (
 from tooltrail.cli._process.outlet import STANDARD_FDS, open_outlets
 from tooltrail.cli._process.pump import Pump
 from tooltrail.cli._process.relay import SignalRelay
-from tooltrail.cli._process.spawn import spawn
+from tooltrail.cli._process.spawn import failure_of, spawn
 
 if TYPE_CHECKING:
     from tooltrail.cli._process.pseudo_terminal import PseudoTerminal
@@ -64,14 +64,17 @@ def run_child(
     """
     outlets = open_outlets()
     with ExitStack() as stack:
-        relay = stack.enter_context(SignalRelay())
-        selector = stack.enter_context(selectors.DefaultSelector())
-        agenda = Agenda(time.monotonic(), timeout_s, grace_s)
-        pump = Pump(selector, outlets, on_chunk)
-        stack.callback(pump.close)
-        pty = stack.enter_context(_pseudo_terminal(argv[0], selector)) if has_terminal else None
-        with _inherited(inherited):
-            child, sources = spawn(argv, cwd, pty)
+        try:
+            relay = stack.enter_context(SignalRelay())
+            selector = stack.enter_context(selectors.DefaultSelector())
+            agenda = Agenda(time.monotonic(), timeout_s, grace_s)
+            pump = Pump(selector, outlets, on_chunk)
+            stack.callback(pump.close)
+            pty = stack.enter_context(_pseudo_terminal(argv[0], selector)) if has_terminal else None
+            with _inherited(inherited):
+                child, sources = spawn(argv, cwd, pty)
+        except OSError as error:  # the system has no descriptor left
+            raise failure_of(error, argv, cwd) from error
         stack.callback(child.destroy)
         pump.start(sources)
         job = pty.job(child) if pty else Job(child, stack.enter_context(open_terminal()))

@@ -62,6 +62,13 @@ def open_(
 
     In a script: export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
     """
+    from tooltrail.cli._recording import session_of
+
+    if name is not None and session_of(name)[1] is None:
+        raise click.BadParameter(
+            f"{name!r} has the form of an id: with it, other programs join the session of this id.",
+            param_hint="'--name'",
+        )
     with location.open(create=True) as store:
         parent_id = None if parent is None else store.reader.session(parent).id
         session = store.open_session(name=name, title=title, agent=agent, parent=parent_id)
