@@ -147,6 +147,14 @@ def test_the_ends_of_a_long_stream_are_in_the_index_and_all_of_it_can_be_searche
         assert place.after == ("010001 some line of a log",)
 
 
+def test_there_is_no_line_behind_the_last_newline(parts: StoreParts) -> None:
+    recorded(parts, call(SESSION, stdout=b"first word\n\nsecond\n"))
+    (hit,) = search(parts, LineQuery("word", literal=True, ignore_case=False), context=5)
+    assert hit.places[0].after == ("", "second")
+    (hit,) = search(parts, WordQuery(phrases_of(["second"])), context=1)
+    assert (hit.places[0].before, hit.places[0].after) == (("",), ())
+
+
 @pytest.mark.both_engines
 def test_a_pattern_is_found_in_every_text_without_an_index(parts: StoreParts) -> None:
     first = call(SESSION, arguments=b'{"command":"x\\nneedle1"}', stdout=b"\xff\xfe needle2\n")
