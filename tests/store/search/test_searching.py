@@ -155,6 +155,12 @@ def test_there_is_no_line_behind_the_last_newline(parts: StoreParts) -> None:
     assert (hit.places[0].before, hit.places[0].after) == (("",), ())
 
 
+def test_a_pasted_word_with_a_colour_begins_like_any_word() -> None:
+    (phrase,) = phrases_of(["\x1b[31mred\x1b[0m"])
+    assert phrase.find("it is red") == (6, 9)
+    assert phrase.find("hundred") is None
+
+
 @pytest.mark.both_engines
 def test_a_pattern_is_found_in_every_text_without_an_index(parts: StoreParts) -> None:
     first = call(SESSION, arguments=b'{"command":"x\\nneedle1"}', stdout=b"\xff\xfe needle2\n")
