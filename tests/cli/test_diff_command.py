@@ -8,6 +8,7 @@ import pytest
 from tests.importers.sources import claude_call, claude_result, write_lines
 from tests.support.altering import alter
 from tests.support.cli import Cli, Ended, on_a_terminal
+from tests.support.outputs import returned
 from tests.support.recording import captured, fail_tool, run_command, run_tool
 
 from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolCall
@@ -272,6 +273,24 @@ def test_a_lost_end_of_a_stream_is_a_difference(cli: Cli) -> None:
     assert f"+++ {names[1][-8:]}/stdout\t5 bytes, lost 4 bytes: disk full\n" in text
     text = differs(cli, "--surfaces", names[1]).text
     assert "\n- lost    bytes 5-9  capture: disk full\n" in text
+
+
+def test_a_captured_stream_with_the_role_of_a_surface_hides_no_surface(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        names: list[str] = []
+        for text in ("one", "two"):
+            invocation = session.start(CALL)
+            for role, data in (("receipt", b"the same"), ("arguments", text.encode())):
+                captured(invocation, role, data)
+            ended = invocation.finish(returned("Bash", "out"), seen=f"saw {text}")
+            names.append(str(ended.invocation_id))
+    lines = differs(cli, *names).lines
+    assert lines[2].startswith("same   tool, arguments, outcome, ")
+    assert lines[2].endswith(", content.0, stream receipt")
+    assert [line for line in lines if re.match(r"[-+]\w", line)] == [
+        *("-saw one", "+saw two"),
+        *("-one", "+two"),
+    ]
 
 
 def calls(*numbers: int) -> list[ToolCall]:
