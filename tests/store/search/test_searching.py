@@ -303,8 +303,9 @@ def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None
     assert found(parts, "word", where=where) == cats
     assert len(found(parts, "word", where=InvocationFilter(until=moment(4)))) == 5
     assert len(found(parts, "word", where=InvocationFilter(sessions=(SESSION,)))) == 102
-    with pytest.raises(InvalidRecordError):
-        search(parts, WordQuery(phrases_of(["word"])), cursor="x")
+    for cursor in ("x", "400", "401"):
+        with pytest.raises(InvalidRecordError, match="not a cursor of this list"):
+            search(parts, WordQuery(phrases_of(["word"])), cursor=cursor)
 
 
 @pytest.mark.both_engines
