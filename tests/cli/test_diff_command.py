@@ -275,6 +275,20 @@ def test_a_lost_end_of_a_stream_is_a_difference(cli: Cli) -> None:
     assert "\n- lost    bytes 5-9  capture: disk full\n" in text
 
 
+def test_the_model_did_not_see_a_stream_that_was_captured_beside_the_result(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        invocation = session.start(CALL)
+        captured(invocation, "debug", b"never shown\n")
+        ended = invocation.finish(returned("Bash", "out"))
+        assert ended.receipt.text == "out\n"
+    lines = differs(cli, "--surfaces", str(ended.invocation_id)).lines
+    assert lines[0].startswith("the model did not see all")
+    assert lines[3:5] == [
+        "debug: 12 bytes",
+        "- cut     bytes 0-12, lines 1-1  projection: captured beside the result",
+    ]
+
+
 def test_a_captured_stream_with_the_role_of_a_surface_hides_no_surface(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
         names: list[str] = []
