@@ -1,6 +1,7 @@
 """What differs between two calls, between two sessions, and between a call and its receipt."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -278,15 +279,19 @@ def test_a_lost_end_of_a_stream_is_a_difference(cli: Cli) -> None:
 def test_the_model_did_not_see_a_stream_that_was_captured_beside_the_result(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
         invocation = session.start(CALL)
-        captured(invocation, "debug", b"never shown\n")
+        captured(invocation, "debug; log", b"never shown\n")
         ended = invocation.finish(returned("Bash", "out"))
         assert ended.receipt.text == "out\n"
     lines = differs(cli, "--surfaces", str(ended.invocation_id)).lines
     assert lines[0].startswith("the model did not see all")
     assert lines[3:5] == [
-        "debug: 12 bytes",
+        "debug; log: 12 bytes",
         "- cut     bytes 0-12, lines 1-1  projection: captured beside the result",
     ]
+    named = [one for one in cli.ok("show").lines if "cat --stream 'debug; log'" in one]
+    for line in (lines[5], *named):
+        assert cli.ok(*shlex.split(line)[1:]).text == "never shown\n"
+    assert named
 
 
 def test_a_captured_stream_with_the_role_of_a_surface_hides_no_surface(cli: Cli) -> None:

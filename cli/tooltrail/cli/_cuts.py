@@ -7,6 +7,7 @@ and the end of the stream are searched in its text.
 
 import json
 import re
+import shlex
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
@@ -204,7 +205,8 @@ def _lines(name: str, stream: StreamView, parts: Sequence[Part]) -> Iterator[str
         text = f"{' ' if is_shown else '-'} {part.state:7} {place}{why}"
         yield coloured(visible(text), GREEN if is_shown else RED) + "\n"
         if part.state == "cut":
-            yield f"    tooltrail cat {name} --stream {role} --bytes {part.start}:{part.stop}\n"
+            option = f"--stream {visible(shlex.quote(stream.role))}"
+            yield f"    tooltrail cat {name} {option} --bytes {part.start}:{part.stop}\n"
 
 
 def _record(stream: StreamView, parts: Sequence[Part]) -> dict[str, Any]:
