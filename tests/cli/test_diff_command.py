@@ -1,6 +1,7 @@
 """What differs between two calls, between two sessions, and between a call and its receipt."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from tests.importers.sources import claude_call, claude_result, write_lines
 from tests.support.altering import alter
 from tests.support.cli import Cli, Ended, on_a_terminal
+from tests.support.outputs import returned
 from tests.support.recording import captured, fail_tool, run_command, run_tool
 
 from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolCall
@@ -272,6 +274,42 @@ def test_a_lost_end_of_a_stream_is_a_difference(cli: Cli) -> None:
     assert f"+++ {names[1][-8:]}/stdout\t5 bytes, lost 4 bytes: disk full\n" in text
     text = differs(cli, "--surfaces", names[1]).text
     assert "\n- lost    bytes 5-9  capture: disk full\n" in text
+
+
+def test_the_model_did_not_see_a_stream_that_was_captured_beside_the_result(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        invocation = session.start(CALL)
+        captured(invocation, "debug; log", b"never shown\n")
+        ended = invocation.finish(returned("Bash", "out"))
+        assert ended.receipt.text == "out\n"
+    lines = differs(cli, "--surfaces", str(ended.invocation_id)).lines
+    assert lines[0].startswith("the model did not see all")
+    assert lines[3:5] == [
+        "debug; log: 12 bytes",
+        "- cut     bytes 0-12, lines 1-1  projection: captured beside the result",
+    ]
+    named = [one for one in cli.ok("show").lines if "cat --stream 'debug; log'" in one]
+    for line in (lines[5], *named):
+        assert cli.ok(*shlex.split(line)[1:]).text == "never shown\n"
+    assert named
+
+
+def test_a_captured_stream_with_the_role_of_a_surface_hides_no_surface(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        names: list[str] = []
+        for text in ("one", "two"):
+            invocation = session.start(CALL)
+            for role, data in (("receipt", b"the same"), ("arguments", text.encode())):
+                captured(invocation, role, data)
+            ended = invocation.finish(returned("Bash", "out"), seen=f"saw {text}")
+            names.append(str(ended.invocation_id))
+    lines = differs(cli, *names).lines
+    assert lines[2].startswith("same   tool, arguments, outcome, ")
+    assert lines[2].endswith(", content.0, stream receipt")
+    assert [line for line in lines if re.match(r"[-+]\w", line)] == [
+        *("-saw one", "+saw two"),
+        *("-one", "+two"),
+    ]
 
 
 def calls(*numbers: int) -> list[ToolCall]:

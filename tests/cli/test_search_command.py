@@ -71,6 +71,14 @@ def test_each_command_of_a_hit_works(recorded: Cli) -> None:
     assert (record["line"], record["offset"]) == (10_001, LONG.index(b"010000"))
 
 
+def test_the_command_of_a_text_of_the_complete_output_shows_the_text(recorded: Cli) -> None:
+    (hit, *_) = recorded.ok("search", "make", "--json").records
+    assert hit["place"] == "output.result.command"
+    _, *command = shlex.split(hit["command"])
+    (record,) = recorded.ok(*command).records
+    assert record["complete_output"]["result"]["command"] == "make"
+
+
 def test_the_first_appearance_is_one_command(recorded: Cli) -> None:
     ended = recorded.ok("search", "needle", "--reverse", "-n", "1")
     assert "user" in ended.lines[0]

@@ -31,6 +31,9 @@ _DOCUMENTS = ("arguments", "complete output", "canonical result")
 _WORDS = ("tool", "outcome")
 """Members that are a few words."""
 
+_OTHERS = (*_WORDS, *_DOCUMENTS, "receipt")
+"""Members that are no streams."""
+
 _FACTS = ("id", "session_id", "seq", "tool_name", "outcome", "started_at", "duration_ms")
 _COLOURS = {b"-": RED, b"+": GREEN}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -156,7 +159,7 @@ class CallDiff:
             laid_out = texts  # the white space of a document differs
         contents: list[Content] = []
         for side, text in zip(self._sides, laid_out, strict=True):
-            stream = side.stream(member.name)
+            stream = _stream_of(side, member.name)
             data = text.encode("utf-8", "surrogatepass")
             contents.append(in_memory(data) if stream is None else content_of(self._store, stream))
         return contents
@@ -164,7 +167,7 @@ class CallDiff:
     def _print_hunks(self, member: str, contents: Sequence[Content]) -> None:
         for sign, side, content in zip(("---", "+++"), self._sides, contents, strict=True):
             name = f"{short_id(side.summary.id)}/{visible(member)}"
-            loss = _loss(side.stream(member))
+            loss = _loss(_stream_of(side, member))
             about = visible(f"{content.size:,} bytes{f', lost {loss}' if loss else ''}")
             write(coloured(f"{sign} {name}\t{about}", BOLD) + "\n")
         difference = LineDiff(*contents)
@@ -196,8 +199,18 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
     }
     for one in detail.streams:
         if one.role != TIMES:
-            values[one.role] = {"digest": one.digest, "size": one.size, "lost": _loss(one)}
+            values[_name_of(one)] = {"digest": one.digest, "size": one.size, "lost": _loss(one)}
     return values
+
+
+def _name_of(stream: StreamView) -> str:
+    """The name of the member that a stream is. A captured stream may have the role `receipt`."""
+    return f"stream {stream.role}" if stream.role in _OTHERS else stream.role
+
+
+def _stream_of(detail: InvocationDetail, member: str) -> StreamView | None:
+    """The stream that a member is; None for another member."""
+    return next((one for one in detail.streams if _name_of(one) == member), None)
 
 
 def content_of(store: Store, stream: StreamView) -> Content:

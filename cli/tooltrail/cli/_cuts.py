@@ -7,9 +7,10 @@ and the end of the stream are searched in its text.
 
 import json
 import re
+import shlex
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tooltrail.cli._call_diff import TIMES, content_of, visible
 from tooltrail.cli._exit_codes import ExitCode
@@ -20,6 +21,7 @@ from tooltrail.cli._tables import GREEN, RED, coloured
 from tooltrail.records.facts import OmissionFact
 from tooltrail.records.ids import short_id
 from tooltrail.store import InvocationDetail, Store, StreamView
+from tooltrail.store.references import shorten_output
 
 _MARKER = re.compile(
     r"\[output truncated: showing first ([0-9,]{1,20})(?: (lines|characters))? and last [0-9,]+ "
@@ -92,6 +94,8 @@ def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Ite
     elif cuts:
         ends = _shown_ends(detail, content, cuts)
         why, unknown = (cuts[0].stage, cuts[0].reason), "; ".join(map(_sentence, cuts))
+    elif shorten_output(document := detail.complete_json or "", cast("Any", [stream])) == document:
+        ends, why = (0, 0), ("projection", "captured beside the result")
     else:
         ends = 0, content.size
     if ends is None:
@@ -201,7 +205,8 @@ def _lines(name: str, stream: StreamView, parts: Sequence[Part]) -> Iterator[str
         text = f"{' ' if is_shown else '-'} {part.state:7} {place}{why}"
         yield coloured(visible(text), GREEN if is_shown else RED) + "\n"
         if part.state == "cut":
-            yield f"    tooltrail cat {name} --stream {role} --bytes {part.start}:{part.stop}\n"
+            option = f"--stream {visible(shlex.quote(stream.role))}"
+            yield f"    tooltrail cat {name} {option} --bytes {part.start}:{part.stop}\n"
 
 
 def _record(stream: StreamView, parts: Sequence[Part]) -> dict[str, Any]:

@@ -200,12 +200,13 @@ def command_of(hit: Hit, place: Place, named: Sequence[str]) -> list[str]:
     """The command that shows a place."""
     if hit.kind == "message":
         return ["tooltrail", "transcript", *named, str(hit.session_id)]
-    if place.surface == "complete" and not place.name.startswith("output"):
+    if place.surface == "complete":
         lines = f"{max(1, place.line - _LINES_AROUND)}:{place.line + _LINES_AROUND}"
         part = ("--stream", place.name, "--lines", lines)
         return ["tooltrail", "cat", *named, short_id(hit.id), *part]
     surface = ("--surface", place.surface) if place.surface else ()
-    return ["tooltrail", "show", *named, short_id(hit.id), *surface]
+    shown = ("--json",) if place.surface == "json" else surface
+    return ["tooltrail", "show", *named, short_id(hit.id), *shown]
 
 
 def _marked(place: Place, room: int) -> str:

@@ -1,6 +1,7 @@
 """One invocation as `show` prints it: its facts, and its three surfaces."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -115,7 +116,7 @@ def _complete(detail: InvocationDetail) -> Iterator[str]:
         if stream.loss_reason is not None:
             yield f"  {stream.produced_size - stream.size:,} bytes lost: {stream.loss_reason}"
         if stream.role != "order" and stream.size:
-            yield f"  tooltrail cat --stream {stream.role} {name}"
+            yield f"  tooltrail cat --stream {shlex.quote(stream.role)} {name}"
 
 
 def _canonical(detail: InvocationDetail) -> Iterator[str]:

@@ -102,3 +102,22 @@ def test_a_call_is_named_by_the_id_of_its_provider_and_while_it_runs(parts: Stor
         parts.reader.invocation("twice")
     with pytest.raises(NotFoundError, match="the store has no running invocation of cat"):
         parts.reader.invocation("@running:cat")
+
+
+@pytest.mark.both_engines
+def test_an_id_of_a_provider_may_look_like_another_name(parts: StoreParts) -> None:
+    first = call(SESSION, 1, receipt=b"r")
+    part = first.started.id.hex[-8:]
+    made = [
+        first,
+        call(SESSION, 2, receipt=b"r", start={"call_id": part}),
+        call(SESSION, 3, receipt=b"r", start={"call_id": "call#1"}),
+        call(SESSION, 4, receipt=b"r", start={"call_id": first.started.id.hex}),
+        call(SESSION, 5, receipt=b"r", start={"call_id": "beef#1"}),
+    ]
+    parts.ingest(*entries_of(made))
+    with pytest.raises(AmbiguousNameError):
+        parts.reader.invocation(part)
+    assert seq_of(parts, "call#1") == (SESSION, 3)
+    for name in (first.started.id.hex, "beef#1"):
+        assert seq_of(parts, name) == (SESSION, 1)

@@ -20,6 +20,7 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.records.facts import SessionOpened
 from tooltrail.records.states import InvocationState
 from tooltrail.store import CallStatistics, InvocationFilter, Reader, open_store
+from tooltrail.store.expressions import Comparison
 from tooltrail.store.read.statistics import GroupValue
 
 A, B, C = (new_id() for _ in range(3))
@@ -241,6 +242,17 @@ def test_surfaces_are_counted_on_demand(parts: StoreParts) -> None:
     assert {str(one.group): one.p95_ms for one in found} == {
         str(one.group): one.p95_ms for one in plain
     }
+
+
+@pytest.mark.both_engines
+def test_the_call_that_was_stored_later_is_the_duplicate(parts: StoreParts) -> None:
+    first = call(A, 9, receipt=b"r", end={"exit_status": 0})
+    again = call(A, 1, receipt=b"r", end={"exit_status": 1})  # stored later, started before
+    parts.ingest(*entries_of([first, again]))
+    where = InvocationFilter(expression=Comparison("family", "=", "command"))
+    found = parts.reader.statistics(where, by=("outcome",), with_surfaces=True)
+    counts = {one.group["outcome"]: one.duplicate_count for one in found}
+    assert counts == {"ok": 0, "exit": 1}
 
 
 @pytest.mark.both_engines

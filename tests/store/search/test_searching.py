@@ -147,6 +147,20 @@ def test_the_ends_of_a_long_stream_are_in_the_index_and_all_of_it_can_be_searche
         assert place.after == ("010001 some line of a log",)
 
 
+def test_there_is_no_line_behind_the_last_newline(parts: StoreParts) -> None:
+    recorded(parts, call(SESSION, stdout=b"first word\n\nsecond\n"))
+    (hit,) = search(parts, LineQuery("word", literal=True, ignore_case=False), context=5)
+    assert hit.places[0].after == ("", "second")
+    (hit,) = search(parts, WordQuery(phrases_of(["second"])), context=1)
+    assert (hit.places[0].before, hit.places[0].after) == (("",), ())
+
+
+def test_a_pasted_word_with_a_colour_begins_like_any_word() -> None:
+    (phrase,) = phrases_of(["\x1b[31mred\x1b[0m"])
+    assert phrase.find("it is red") == (6, 9)
+    assert phrase.find("hundred") is None
+
+
 @pytest.mark.both_engines
 def test_a_pattern_is_found_in_every_text_without_an_index(parts: StoreParts) -> None:
     first = call(SESSION, arguments=b'{"command":"x\\nneedle1"}', stdout=b"\xff\xfe needle2\n")
@@ -289,8 +303,9 @@ def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None
     assert found(parts, "word", where=where) == cats
     assert len(found(parts, "word", where=InvocationFilter(until=moment(4)))) == 5
     assert len(found(parts, "word", where=InvocationFilter(sessions=(SESSION,)))) == 102
-    with pytest.raises(InvalidRecordError):
-        search(parts, WordQuery(phrases_of(["word"])), cursor="x")
+    for cursor in ("x", "400", "401"):
+        with pytest.raises(InvalidRecordError, match="not a cursor of this list"):
+            search(parts, WordQuery(phrases_of(["word"])), cursor=cursor)
 
 
 @pytest.mark.both_engines

@@ -52,7 +52,12 @@ def find_invocation(connection: Connection, name: str) -> int:
     if "#" not in name:
         return _by_id(connection, name, "invocations")
     session_name, _, seq = name.rpartition("#")
-    session = find_session(connection, session_name)
+    try:
+        session = find_session(connection, session_name)
+    except NotFoundError:
+        if called := _called(connection, name):
+            return _only(called, name)
+        raise
     problem = f"session {session_name} has no invocation at #{seq[:40]}"
     if not (seq.isascii() and seq.isdigit() and len(seq) <= MAX_KEY_DIGITS):
         raise NotFoundError(problem)
@@ -107,14 +112,19 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
         # The order of ids is the order of time, and needs only the index of ids.
         newest = f" ORDER BY id DESC LIMIT {_CANDIDATES}"
         found |= _found(connection, Sql(f"SELECT key, id FROM {table} WHERE ") + one + newest)
-    if not found and table == "invocations":
-        of_call = f"SELECT key, id FROM invocations WHERE call_id = ? LIMIT {_CANDIDATES}"
-        found |= _found(connection, Sql(of_call, (name,)))
+    if table == "invocations" and (not found or len(digits) < _ID_DIGITS):
+        found |= _called(connection, name)
     if not found:
         short = f"; a part of an id has at least {_LEAST_DIGITS} characters"
         near = short if _SHORT.fullmatch(name) else near_names(connection, table, name)
         raise NotFoundError(f"no {table.removesuffix('s')} is named {name!r}{near}")
     return _only(found, name)
+
+
+def _called(connection: Connection, name: str) -> Mapping[str, int]:
+    """The keys of the calls with this id from the provider."""
+    query = f"SELECT key, id FROM invocations WHERE call_id = ? LIMIT {_CANDIDATES}"
+    return _found(connection, Sql(query, (name,)))
 
 
 def _ends_so(part: str) -> Sql:

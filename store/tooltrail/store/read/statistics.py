@@ -229,7 +229,7 @@ def _batches(
         last = min(first + step - 1, _LARGEST_KEY)
         near = Sql("invocations.key BETWEEN ? AND ?", (first, last))
         query = Sql(f"SELECT {', '.join(columns)} FROM {source}") + where([near, *conditions])
-        yield fetch(connection, query)
+        yield fetch(connection, query + " ORDER BY invocations.key")
 
 
 def _value(name: str, value: object, zone: tzinfo | None) -> GroupValue:

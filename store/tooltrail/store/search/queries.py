@@ -202,6 +202,7 @@ def place_of(piece: Piece, start: int, end: int, context: int) -> Place:
     stop = len(text) if stop < 0 else stop
     first = begin if stop - begin <= MOST_CHARS else max(begin, start - _LED)
     line = text[first : min(stop, first + MOST_CHARS)]
+    rest = text[stop + 1 :]
     return Place(
         piece.name,
         line,
@@ -212,7 +213,7 @@ def place_of(piece: Piece, start: int, end: int, context: int) -> Place:
         start - first,
         max(0, min(end, first + len(line)) - start),
         _lines(text[:begin].split("\n")[-context - 1 : -1] if context else []),
-        _lines(text[stop + 1 :].split("\n", context)[:context] if stop < len(text) else []),
+        _lines(rest.removesuffix("\n").split("\n", context)[:context] if rest else []),
     )
 
 

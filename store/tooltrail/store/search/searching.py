@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
-from tooltrail.records.errors import NotFoundError, TooltrailError
+from tooltrail.records.errors import InvalidRecordError, NotFoundError, TooltrailError
 from tooltrail.store.filters import ALL, LISTS, InvocationFilter
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed
@@ -26,7 +26,7 @@ from tooltrail.store.read.environments import environments_where, members_of
 from tooltrail.store.read.expression_sql import has_run_in
 from tooltrail.store.read.pages import Order, key_of
 from tooltrail.store.read.reader import Reader
-from tooltrail.store.read.rows import Sql, fetch, fetch_each, is_in, limited, where
+from tooltrail.store.read.rows import Sql, fetch, fetch_each, fetch_value, is_in, limited, where
 from tooltrail.store.search.index import owners_with, what_is_behind
 from tooltrail.store.search.queries import LineQuery, PathQuery, Place, Query, folder_of
 from tooltrail.store.search.texts import OpenArchive, Piece, edges_of, pieces_of, spoken_of, text_of
@@ -158,6 +158,11 @@ class Search:
     def _owners(self) -> Iterator[Owner]:
         """The calls and messages that may be hits; `InvalidRecordError` for a wrong cursor."""
         after = None if self.cursor is None else key_of(self.cursor)
+        if after is not None:
+            query = Sql(f"SELECT 1 FROM {_TABLES[after & 1][0]} WHERE key = ?", (after >> 1,))
+            with self.reader.database.read() as connection:
+                if fetch_value(connection, query) is None:
+                    raise InvalidRecordError(f"not a cursor of this list: {after}")
         found = self._may_be_hits()
         # Messages have no tool and no outcome, so such a filter excludes them.
         of_calls = [one for one in _NOT_OF_MESSAGES if getattr(self.where, one) not in ((), None)]

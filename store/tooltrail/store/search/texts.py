@@ -47,7 +47,7 @@ class Piece:
     Attributes:
         name: the text: `arguments.command`, the role of a stream, `receipt`, `summary`, …
         text: the part.
-        surface: the surface that shows the text.
+        surface: the surface that shows the text; `json` for one that only the record has.
         path: path of the artifact that holds it; None for a text in the database.
         offset: offset of the part in the text, in bytes.
         line: number of the line with the first byte of the part, from 1.
@@ -81,7 +81,7 @@ def pieces_of(
     for place, text in summary_of(detail.canonical_json):
         yield Piece(place, text, "canonical")
     for place, text in leaves_of("output", detail.complete_json or ""):
-        yield Piece(place, text, "complete")
+        yield Piece(place, text, "json")
 
 
 def text_of(data: bytes) -> str:

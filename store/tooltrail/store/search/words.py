@@ -102,7 +102,7 @@ class Phrase:
     """
 
     def __init__(self, text: str, *, is_prefix: bool) -> None:
-        self._folded = fold(readable(text))
+        self._folded = fold(readable(text)).strip()
         found = _split(self._folded)
         # After a character that is no letter, nothing goes on.
         self._is_prefix = is_prefix
