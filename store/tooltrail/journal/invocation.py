@@ -20,7 +20,7 @@ from tooltrail.artifacts import (
     check_path,
     digest_of_path,
 )
-from tooltrail.journal.clock import now
+from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.environment import environment_json
 from tooltrail.journal.log import Acknowledge, Entry
 from tooltrail.records import (
@@ -374,9 +374,8 @@ class Invocation:
             raise InvalidRecordError(
                 f"stream {stream.role!r} has no content and was not captured by this call"
             )
-        path = self.spool / f"{stream.role}.zst"
-        while path.exists():  # the file of a capture with this role and other content
-            path = path.with_suffix(".output.zst")
+        # Not every role can be a file name, and a capture may have the role and other content.
+        path = self.spool / f"{new_id()}.zst"
         with Capture(stream.role, path, edge_bytes=0) as capture:
             capture.write(stream.content)
         written = capture.close()

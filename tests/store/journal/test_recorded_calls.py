@@ -10,7 +10,7 @@ from tests.support.effort import times
 from tests.support.ended import BASH, failed, made
 from tests.support.evidence import check_evidence
 from tests.support.outputs import returned
-from tests.support.recording import content_of
+from tests.support.recording import content_of, stream_of
 
 from tooltrail.records import (
     CompleteOutput,
@@ -20,6 +20,7 @@ from tooltrail.records import (
     SessionClosedError,
     StreamRecord,
     ToolCall,
+    ToolError,
     digest_of,
 )
 from tooltrail.store import EndedCall, InvocationDetail, Store
@@ -177,6 +178,21 @@ def test_many_long_calls_are_appended_a_few_at_a_time(store: Store) -> None:
         next(recorded)
         assert made_count == 8
         assert sum(1 for _ in recorded) == 31
+
+
+@pytest.mark.parametrize("role", ["../x", "a/../../x", "a\\b", "\N{GRINNING FACE}" * 50])
+def test_a_long_output_may_have_a_role_that_is_no_name_of_a_file(
+    sqlite_store: Store, role: str
+) -> None:
+    session = sqlite_store.open_session()
+    output = CompleteOutput.failure(
+        "Bash", ToolError(kind="internal", message="no"), [StreamRecord.from_bytes(role, BIG)]
+    )
+    for finished in (session.record(EndedCall(BASH, output)), session.start(BASH).finish(output)):
+        assert {one.name for one in sqlite_store.spool.rglob("x.zst*")} == set()
+        detail = sqlite_store.reader.invocation(finished.invocation_id)
+        assert content_of(sqlite_store.reader, stream_of(detail, role)) == BIG
+    check_evidence(sqlite_store)
 
 
 def test_calls_before_an_error_of_their_source_are_recorded(store: Store) -> None:
