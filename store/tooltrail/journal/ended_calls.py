@@ -6,7 +6,7 @@ from types import NoneType
 from typing import Final
 from uuid import UUID
 
-from tooltrail.journal.clock import id_of, now
+from tooltrail.journal.clock import id_of, new_id, now
 from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.log import Entry
 from tooltrail.journal.recorder import Recorder
@@ -79,6 +79,8 @@ def ended_facts(
         invocation_id=id_of("call", one.idempotency_key),
         started_at=one.started_at or finished_at,
     )
+    # If the call is recorded already, the ingester may remove its folder at any time.
+    invocation.spool = invocation.spool.with_name(f"{invocation.id}.{new_id()}")
     start = invocation.start_entry(owner=None)
     is_timed = one.started_at is not None and one.finished_at is not None
     elapsed = finished_at - invocation.started_at

@@ -94,6 +94,7 @@ class Invocation:
         family: family of the result.
         policy: budgets of the call.
         started_at: when the call started, aware.
+        spool: the folder for output that is being captured.
     """
 
     def __init__(
@@ -113,17 +114,13 @@ class Invocation:
         self.family = family
         self.policy = policy
         self.started_at = started_at
+        self.spool = recorder.spool / str(invocation_id)
         self._recorder = recorder
         self._session = session
         self._begun_ns = time.monotonic_ns()
         self._captures: dict[str, Capture] = {}
         self._captured: dict[Digest, CapturedStream] = {}
         self._is_finished = False
-
-    @property
-    def spool(self) -> Path:
-        """The folder for output that is being captured."""
-        return self._recorder.spool / str(self.id)
 
     def capture(self, role: str) -> Capture:
         """A writer for one stream of any length, in constant memory.

@@ -12,6 +12,7 @@ from tests.support.evidence import check_evidence
 from tests.support.outputs import returned
 from tests.support.recording import content_of, stream_of
 
+from tooltrail.journal.ended_calls import ended_facts
 from tooltrail.records import (
     CompleteOutput,
     GenericOutput,
@@ -24,6 +25,7 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.store import EndedCall, InvocationDetail, Store
+from tooltrail.store.keep.condition import read_condition
 
 BIG = b"a line of a long output\n" * 50_000
 OUTPUTS = {
@@ -178,6 +180,32 @@ def test_many_long_calls_are_appended_a_few_at_a_time(store: Store) -> None:
         next(recorded)
         assert made_count == 8
         assert sum(1 for _ in recorded) == 31
+
+
+@pytest.mark.both_engines
+def test_a_long_output_that_is_recorded_again_changes_nothing(store: Store) -> None:
+    session = store.open_session()
+    again = [EndedCall(BASH, made(BIG), idempotency_key="k")] * 2
+    for _ in range(2):
+        assert sum(1 for _ in session.record_many(again)) == 2
+        store.ingest()
+    assert store.reader.counts().invocations == {"ok": 1}
+    assert read_condition(store).rejected_count == 0
+    assert not list(store.spool.glob("?*-*"))
+    check_evidence(store)
+
+
+def test_an_ingester_keeps_the_output_of_a_call_that_is_being_recorded_again(
+    sqlite_store: Store,
+) -> None:
+    session = sqlite_store.open_session()
+    ended = EndedCall(BASH, made(BIG), idempotency_key="k")
+    session.record(ended)
+    again, _ = ended_facts(sqlite_store.recorder, session.id, ended)
+    sqlite_store.ingest()
+    session.append(again)
+    assert sqlite_store.ingest().rejected_count == 0
+    assert not list(sqlite_store.spool.glob("?*-*"))
 
 
 @pytest.mark.parametrize("role", ["../x", "a/../../x", "a\\b", "\N{GRINNING FACE}" * 50])
