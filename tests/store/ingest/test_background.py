@@ -1,6 +1,7 @@
 """The ingester in a thread, and acknowledgement by the database."""
 
 import signal
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -20,6 +21,8 @@ from tooltrail.journal.invocation import Finished
 from tooltrail.journal.session import Session
 from tooltrail.records import InvalidRecordError, UnavailableError, default_policy
 from tooltrail.store import Store, create_store
+from tooltrail.store.ingest.background import BackgroundIngester
+from tooltrail.store.ingest.ingester import Ingester
 
 DAY = datetime(2026, 3, 4, tzinfo=UTC)
 COUNT = "SELECT count(*) FROM invocations WHERE state = 'success'"
@@ -164,3 +167,31 @@ def test_a_forked_child_records_without_an_ingester(tmp_path: Path) -> None:
 
         assert end_of(fork(record)) == 0
         assert ingested_rows(store, COUNT) == [(2,)]
+
+
+def test_a_store_that_waits_for_its_database_delays_only_forks(tmp_path: Path) -> None:
+    is_inside, may_leave = threading.Event(), threading.Event()
+
+    def connect() -> Ingester:
+        is_inside.set()
+        may_leave.wait()
+        raise UnavailableError("away")
+
+    def record() -> str:
+        return store.open_session().record(EndedCall(shell_call(), made())).acknowledged
+
+    waiting = BackgroundIngester(connect)
+    waiting.notice()
+    is_inside.wait()
+    with create_store(tmp_path / "a.db", acknowledge="store") as store:
+        try:
+            assert record() == "store"
+            forking = threading.Thread(target=lambda: end_of(fork(bool)))
+            forking.start()
+            forking.join(0.2)
+            assert forking.is_alive()
+        finally:
+            may_leave.set()
+        forking.join()
+        assert record() == "store"
+    waiting.close()

@@ -21,11 +21,51 @@ _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 5.0
 """Longest back-off in seconds while the database or the sink fails; doubled after each failure."""
 
-_FORK_GATE: Final = threading.RLock()
-"""Held while a thread is inside a database driver: a fork must not interrupt the driver."""
+
+class _ForkGate:
+    """Entered by a thread that uses a database driver: a fork must not interrupt the driver.
+
+    Threads of several stores may be inside at once. A fork waits until they have left, and other
+    threads enter after the fork.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin without a thread inside, as in a forked child."""
+        self._changed = threading.Condition()
+        self._inside = set[int]()
+        self._forking = set[int]()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._forking)
+            self._inside.add(threading.get_ident())
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._inside.discard(threading.get_ident())
+            self._changed.notify_all()
+
+    def begin_fork(self) -> None:
+        self._changed.acquire()
+        self._forking.add(threading.get_ident())
+        # The thread that forks may itself be inside.
+        self._changed.wait_for(lambda: self._inside <= {threading.get_ident()})
+
+    def end_fork(self) -> None:
+        self._forking.discard(threading.get_ident())
+        self._changed.notify_all()
+        self._changed.release()
+
+
+_FORK_GATE: Final = _ForkGate()
 
 os.register_at_fork(
-    before=_FORK_GATE.acquire, after_in_parent=_FORK_GATE.release, after_in_child=_FORK_GATE.release
+    before=_FORK_GATE.begin_fork,
+    after_in_parent=_FORK_GATE.end_fork,
+    after_in_child=_FORK_GATE.reset,
 )
 
 
