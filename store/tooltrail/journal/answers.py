@@ -17,6 +17,7 @@ import json
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Final, Generic, Self, TypeVar, cast
 from uuid import UUID
 
@@ -32,6 +33,7 @@ from tooltrail.records import (
     Origin,
     ToolCall,
 )
+from tooltrail.records.errors import check_type
 from tooltrail.records.facts import AnswerStarted
 from tooltrail.wire import (
     Chunk,
@@ -267,6 +269,7 @@ record_stream = RecordedStream
 
 
 def _started(session: Session, format_name: str, provider: str | None) -> AnswerStarted:
+    check_type("provider", provider, str, NoneType)
     return AnswerStarted(
         session=session.id,
         id=new_id(),

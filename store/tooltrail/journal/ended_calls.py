@@ -54,6 +54,7 @@ class EndedCall:
 
 def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Policy) -> Family:
     """The family of the result of a call; raises `NotFoundError` if none has this name."""
+    check_type("family", name, str, NoneType)
     if name is not None:
         return recorder.families.named(name)
     return policy.family_of(call.full_name, recorder.families)

@@ -199,6 +199,8 @@ class Invocation:
         return await self.afinish(self._interrupted(reason, partial_output))
 
     def _interrupted(self, reason: str, partial_output: Sequence[StreamRecord]) -> CompleteOutput:
+        check_type("reason", reason, str)
+        check_type("partial_output", partial_output, Sequence)
         error = error_of_interruption(reason)
         return CompleteOutput.failure(self.call.tool_name, error, partial_output)
 
