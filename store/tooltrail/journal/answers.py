@@ -14,6 +14,7 @@ end of the answer. So an append that was cut off between two messages does not e
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -162,7 +163,8 @@ class RecordedStream(Generic[ChunkT]):
                 self._keep(chunk)
                 yield chunk
         except GeneratorExit:
-            goes_on = self._is_managed
+            # At the exit of the interpreter, nothing can be recorded; the ingester does that later.
+            goes_on = self._is_managed or sys.is_finalizing()
             raise
         finally:
             if not goes_on:
