@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -90,7 +91,7 @@ class BackgroundIngester:
 
     def notice(self) -> None:
         """Wake the thread after facts were appended. Returns at once."""
-        if self._is_in_child():
+        if self._is_without_thread():
             return
         with self._state:
             self._is_noticed = True
@@ -106,8 +107,11 @@ class BackgroundIngester:
         `cursors` are those behind the facts, in order. Raises `InvalidRecordError` if a fact was
         rejected.
         """
-        if self._is_in_child():
-            raise UnavailableError("a forked child has no ingester; the facts are in the journal")
+        if self._is_without_thread():
+            raise UnavailableError(
+                "a forked child, or a program that exits, has no ingester; the facts are in the"
+                " journal"
+            )
         deadline = time.monotonic() + _TIMEOUT_S
         with self._state:
             begun = self._round
@@ -126,7 +130,7 @@ class BackgroundIngester:
 
     def close(self) -> None:
         """Ingest the facts that were appended so far, if possible, and stop the thread."""
-        if self._is_in_child():
+        if self._is_without_thread():
             return
         with self._state:
             self._is_closing = True
@@ -135,10 +139,10 @@ class BackgroundIngester:
         if thread is not None and thread.is_alive():
             thread.join()
 
-    def _is_in_child(self) -> bool:
+    def _is_without_thread(self) -> bool:
         # A forked child only appends; its parent or the next reader ingests. A child has no thread,
-        # and its copy of `_state` may be locked for ever.
-        return self._pid != os.getpid()
+        # and its copy of `_state` may be locked for ever. So may that of an interpreter that exits.
+        return self._pid != os.getpid() or sys.is_finalizing()
 
     def _run(self) -> None:
         pause = 0.0
