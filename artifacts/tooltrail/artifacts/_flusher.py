@@ -5,6 +5,7 @@ A forked child does not have the thread, and starts its own.
 """
 
 import os
+import sys
 import threading
 from typing import Protocol
 
@@ -37,6 +38,8 @@ class Flusher:
         A flush that fails, for instance for lack of memory, is retried after another interval. If
         no thread can be started, the bytes wait until their frame is full.
         """
+        if sys.is_finalizing():
+            return  # a new thread would never run
         with self._lock:
             self._waiting[capture] = None
             if self._thread is not None and self._thread.is_alive():

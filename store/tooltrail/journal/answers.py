@@ -14,9 +14,11 @@ end of the answer. So an append that was cut off between two messages does not e
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Final, Generic, Self, TypeVar, cast
 from uuid import UUID
 
@@ -32,6 +34,7 @@ from tooltrail.records import (
     Origin,
     ToolCall,
 )
+from tooltrail.records.errors import check_type
 from tooltrail.records.facts import AnswerStarted
 from tooltrail.wire import (
     Chunk,
@@ -160,7 +163,8 @@ class RecordedStream(Generic[ChunkT]):
                 self._keep(chunk)
                 yield chunk
         except GeneratorExit:
-            goes_on = self._is_managed
+            # At the exit of the interpreter, nothing can be recorded; the ingester does that later.
+            goes_on = self._is_managed or sys.is_finalizing()
             raise
         finally:
             if not goes_on:
@@ -267,6 +271,7 @@ record_stream = RecordedStream
 
 
 def _started(session: Session, format_name: str, provider: str | None) -> AnswerStarted:
+    check_type("provider", provider, str, NoneType)
     return AnswerStarted(
         session=session.id,
         id=new_id(),

@@ -6,7 +6,7 @@ from types import NoneType
 from typing import Final
 from uuid import UUID
 
-from tooltrail.journal.clock import id_of, now
+from tooltrail.journal.clock import id_of, new_id, now
 from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.log import Entry
 from tooltrail.journal.recorder import Recorder
@@ -54,6 +54,7 @@ class EndedCall:
 
 def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Policy) -> Family:
     """The family of the result of a call; raises `NotFoundError` if none has this name."""
+    check_type("family", name, str, NoneType)
     if name is not None:
         return recorder.families.named(name)
     return policy.family_of(call.full_name, recorder.families)
@@ -79,6 +80,8 @@ def ended_facts(
         invocation_id=id_of("call", one.idempotency_key),
         started_at=one.started_at or finished_at,
     )
+    # If the call is recorded already, the ingester may remove its folder at any time.
+    invocation.spool = invocation.spool.with_name(f"{invocation.id}.{new_id()}")
     start = invocation.start_entry(owner=None)
     is_timed = one.started_at is not None and one.finished_at is not None
     elapsed = finished_at - invocation.started_at

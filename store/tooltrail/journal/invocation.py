@@ -20,7 +20,7 @@ from tooltrail.artifacts import (
     check_path,
     digest_of_path,
 )
-from tooltrail.journal.clock import now
+from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.environment import environment_json
 from tooltrail.journal.log import Acknowledge, Entry
 from tooltrail.records import (
@@ -94,6 +94,7 @@ class Invocation:
         family: family of the result.
         policy: budgets of the call.
         started_at: when the call started, aware.
+        spool: the folder for output that is being captured.
     """
 
     def __init__(
@@ -113,17 +114,13 @@ class Invocation:
         self.family = family
         self.policy = policy
         self.started_at = started_at
+        self.spool = recorder.spool / str(invocation_id)
         self._recorder = recorder
         self._session = session
         self._begun_ns = time.monotonic_ns()
         self._captures: dict[str, Capture] = {}
         self._captured: dict[Digest, CapturedStream] = {}
         self._is_finished = False
-
-    @property
-    def spool(self) -> Path:
-        """The folder for output that is being captured."""
-        return self._recorder.spool / str(self.id)
 
     def capture(self, role: str) -> Capture:
         """A writer for one stream of any length, in constant memory.
@@ -202,6 +199,8 @@ class Invocation:
         return await self.afinish(self._interrupted(reason, partial_output))
 
     def _interrupted(self, reason: str, partial_output: Sequence[StreamRecord]) -> CompleteOutput:
+        check_type("reason", reason, str)
+        check_type("partial_output", partial_output, Sequence)
         error = error_of_interruption(reason)
         return CompleteOutput.failure(self.call.tool_name, error, partial_output)
 
@@ -374,9 +373,8 @@ class Invocation:
             raise InvalidRecordError(
                 f"stream {stream.role!r} has no content and was not captured by this call"
             )
-        path = self.spool / f"{stream.role}.zst"
-        while path.exists():  # the file of a capture with this role and other content
-            path = path.with_suffix(".output.zst")
+        # Not every role can be a file name, and a capture may have the role and other content.
+        path = self.spool / f"{new_id()}.zst"
         with Capture(stream.role, path, edge_bytes=0) as capture:
             capture.write(stream.content)
         written = capture.close()

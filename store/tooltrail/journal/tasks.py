@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from tooltrail.journal.frames import Cursor
-from tooltrail.journal.log import Acknowledge, Entry, sync_files
+from tooltrail.journal.log import Acknowledge, Entry, resets_in_child, sync_files
 from tooltrail.records.errors import InvalidRecordError
 
 T = TypeVar("T")
@@ -49,6 +49,11 @@ class AppendingThread:
     ) -> None:
         self._append = append
         self._acknowledge = acknowledge
+        self.reset()
+        resets_in_child.add(self)
+
+    def reset(self) -> None:
+        """Begin without a thread. In a forked child, thread and lock belong to the parent."""
         self._lock = threading.Lock()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None

@@ -55,9 +55,10 @@ def tool_results_message(
 
     Raises:
         NotFoundError: there is no such format.
-        InvalidRecordError: one of `finished` is not a `Finished`.
+        InvalidRecordError: `finished` does not consist of `Finished`.
         ExportRefusedError: the policy is strict, and a result cannot be written without changes.
     """
+    check_type("finished", finished, Iterable)
     known, ended = wire_format(format_name), list(finished)
     asked = Message(role="assistant", blocks=tuple(_asked(one, policy) for one in ended))
     results = Message(role="tool", blocks=tuple(result_block(one) for one in ended))

@@ -1,6 +1,7 @@
 """The ingester in a thread, and acknowledgement by the database."""
 
 import signal
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -12,6 +13,7 @@ from tests.support.call_facts import moment
 from tests.support.ended import made, shell_call
 from tests.support.keeping import rows
 from tests.support.killing import end_of, fork
+from tests.support.processes import run_python
 from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
@@ -19,7 +21,9 @@ from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.invocation import Finished
 from tooltrail.journal.session import Session
 from tooltrail.records import InvalidRecordError, UnavailableError, default_policy
-from tooltrail.store import Store, create_store
+from tooltrail.store import Store, create_store, open_store
+from tooltrail.store.ingest.background import BackgroundIngester
+from tooltrail.store.ingest.ingester import Ingester
 
 DAY = datetime(2026, 3, 4, tzinfo=UTC)
 COUNT = "SELECT count(*) FROM invocations WHERE state = 'success'"
@@ -164,3 +168,59 @@ def test_a_forked_child_records_without_an_ingester(tmp_path: Path) -> None:
 
         assert end_of(fork(record)) == 0
         assert ingested_rows(store, COUNT) == [(2,)]
+
+
+def test_a_store_that_waits_for_its_database_delays_only_forks(tmp_path: Path) -> None:
+    is_inside, may_leave = threading.Event(), threading.Event()
+
+    def connect() -> Ingester:
+        is_inside.set()
+        may_leave.wait()
+        raise UnavailableError("away")
+
+    def record() -> str:
+        return store.open_session().record(EndedCall(shell_call(), made())).acknowledged
+
+    waiting = BackgroundIngester(connect)
+    waiting.notice()
+    is_inside.wait()
+    with create_store(tmp_path / "a.db", acknowledge="store") as store:
+        try:
+            assert record() == "store"
+            forking = threading.Thread(target=lambda: end_of(fork(bool)))
+            forking.start()
+            forking.join(0.2)
+            assert forking.is_alive()
+        finally:
+            may_leave.set()
+        forking.join()
+        assert record() == "store"
+    waiting.close()
+
+
+AT_EXIT = """
+import sys
+from tooltrail.records import Message, ToolCall
+from tooltrail.store import open_store
+
+class Late:
+    message = Message.of("user", "bye")
+
+    def __del__(self):
+        session.message(self.message)
+        with capture:
+            capture.write(b"late")
+
+store = open_store(sys.argv[1], acknowledge="store")
+session = store.open_session()
+capture = session.start(ToolCall.of("Bash", {})).capture("stdout")
+late = Late()
+"""
+
+
+def test_a_program_that_records_while_its_interpreter_exits_ends(tmp_path: Path) -> None:
+    assert run_python(AT_EXIT, str(tmp_path / "a.db")) == ("", "")
+    with open_store(tmp_path / "a.db") as store:
+        assert ingested_rows(store, "SELECT count(*) FROM messages") == [(1,)]
+        (stream,) = store.reader.invocation("@last").streams
+        assert (stream.role, stream.size) == ("stdout", 4)

@@ -2,8 +2,10 @@
 
 import gc
 from collections.abc import AsyncIterator, Iterator, Sequence
+from uuid import UUID
 
 import pytest
+from tests.support.processes import run_python
 from tests.support.spools import captured_in
 
 from tooltrail.journal.answers import record_stream
@@ -54,6 +56,29 @@ def test_without_a_block_nothing_is_handed_on_that_is_not_recorded(store: Store)
         with pytest.raises(InvalidRecordError, match="into one `with` block"):
             list(stream)
     assert recorded(store, session) == [("Hel", False, CHUNKS[0])]
+
+
+LEAVE = """
+import sys
+from tests.store.journal.test_left_answers import CHUNKS
+from tooltrail.journal.answers import record_stream
+from tooltrail.store import open_store
+
+store = open_store(sys.argv[1], spool=sys.argv[2])
+session = store.open_session()
+print(session.id)
+chunks = iter(record_stream(session, "openai", iter(CHUNKS)))
+next(chunks)
+"""
+
+
+def test_a_program_that_ends_amid_a_loop_is_silent_and_the_ingester_records_what_had_come(
+    sqlite_store: Store,
+) -> None:
+    said, complaints = run_python(LEAVE, str(sqlite_store.database.target), str(sqlite_store.spool))
+    assert not complaints
+    session = sqlite_store.join_session(UUID(said.strip()))
+    assert recorded(sqlite_store, session) == [("Hel", False, CHUNKS[0])]
 
 
 def test_a_list_of_chunks_is_gone_through_once(store: Store) -> None:

@@ -10,8 +10,9 @@ from tests.support.effort import times
 from tests.support.ended import BASH, failed, made
 from tests.support.evidence import check_evidence
 from tests.support.outputs import returned
-from tests.support.recording import content_of
+from tests.support.recording import content_of, stream_of
 
+from tooltrail.journal.ended_calls import ended_facts
 from tooltrail.records import (
     CompleteOutput,
     GenericOutput,
@@ -20,9 +21,11 @@ from tooltrail.records import (
     SessionClosedError,
     StreamRecord,
     ToolCall,
+    ToolError,
     digest_of,
 )
 from tooltrail.store import EndedCall, InvocationDetail, Store
+from tooltrail.store.keep.condition import read_condition
 
 BIG = b"a line of a long output\n" * 50_000
 OUTPUTS = {
@@ -177,6 +180,47 @@ def test_many_long_calls_are_appended_a_few_at_a_time(store: Store) -> None:
         next(recorded)
         assert made_count == 8
         assert sum(1 for _ in recorded) == 31
+
+
+@pytest.mark.both_engines
+def test_a_long_output_that_is_recorded_again_changes_nothing(store: Store) -> None:
+    session = store.open_session()
+    again = [EndedCall(BASH, made(BIG), idempotency_key="k")] * 2
+    for _ in range(2):
+        assert sum(1 for _ in session.record_many(again)) == 2
+        store.ingest()
+    assert store.reader.counts().invocations == {"ok": 1}
+    assert read_condition(store).rejected_count == 0
+    assert not list(store.spool.glob("?*-*"))
+    check_evidence(store)
+
+
+def test_an_ingester_keeps_the_output_of_a_call_that_is_being_recorded_again(
+    sqlite_store: Store,
+) -> None:
+    session = sqlite_store.open_session()
+    ended = EndedCall(BASH, made(BIG), idempotency_key="k")
+    session.record(ended)
+    again, _ = ended_facts(sqlite_store.recorder, session.id, ended)
+    sqlite_store.ingest()
+    session.append(again)
+    assert sqlite_store.ingest().rejected_count == 0
+    assert not list(sqlite_store.spool.glob("?*-*"))
+
+
+@pytest.mark.parametrize("role", ["../x", "a/../../x", "a\\b", "\N{GRINNING FACE}" * 50])
+def test_a_long_output_may_have_a_role_that_is_no_name_of_a_file(
+    sqlite_store: Store, role: str
+) -> None:
+    session = sqlite_store.open_session()
+    output = CompleteOutput.failure(
+        "Bash", ToolError(kind="internal", message="no"), [StreamRecord.from_bytes(role, BIG)]
+    )
+    for finished in (session.record(EndedCall(BASH, output)), session.start(BASH).finish(output)):
+        assert {one.name for one in sqlite_store.spool.rglob("x.zst*")} == set()
+        detail = sqlite_store.reader.invocation(finished.invocation_id)
+        assert content_of(sqlite_store.reader, stream_of(detail, role)) == BIG
+    check_evidence(sqlite_store)
 
 
 def test_calls_before_an_error_of_their_source_are_recorded(store: Store) -> None:

@@ -44,7 +44,13 @@ from tooltrail.records.canonical_json import decode
 from tooltrail.records.families.command import CommandOutput
 from tooltrail.records.families.web import WebSearchHit, WebSearchOutput
 from tooltrail.records.policy import ToolPolicy
-from tooltrail.store import InvocationFilter, Store, open_store, tool_results_message
+from tooltrail.store import (
+    InvocationFilter,
+    Store,
+    open_store,
+    record_response,
+    tool_results_message,
+)
 
 DAY = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
 
@@ -445,9 +451,14 @@ def test_an_unknown_family_is_refused_before_anything_is_recorded(store: Store) 
     assert ingested_rows(store, "SELECT count(*) FROM invocations") == [(0,)]
 
 
+ANSWER = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}}]}
+
 WRONG: list[tuple[str, str, Callable[[Session, Any], object]]] = [
     ("call", "ToolCall", lambda session, wrong: session.start(wrong)),
     ("policy", "Policy", lambda session, wrong: session.start(shell_call(), policy=wrong)),
+    ("family", "str", lambda session, wrong: session.start(BASH, family=wrong)),
+    ("reason", "str", lambda session, wrong: session.start(BASH).interrupt(wrong)),
+    ("partial_output", "Sequence", lambda session, wrong: session.start(BASH).interrupt("", wrong)),
     ("output", "CompleteOutput", lambda session, wrong: session.start(shell_call()).finish(wrong)),
     ("seen", "str", lambda session, wrong: session.start(shell_call()).finish(made(), seen=wrong)),
     ("role", "str", lambda session, wrong: session.start(shell_call()).capture(wrong)),
@@ -485,6 +496,12 @@ WRONG: list[tuple[str, str, Callable[[Session, Any], object]]] = [
         "Mapping",
         lambda session, wrong: Session.open(session.recorder, environment=wrong),
     ),
+    (
+        "provider",
+        "str",
+        lambda session, wrong: record_response(session, "openai", ANSWER, provider=wrong),
+    ),
+    ("finished", "Iterable", lambda _, wrong: tool_results_message("openai", wrong)),
     ("a finished call", "Finished", lambda _, wrong: tool_results_message("openai", [wrong])),
     ("call", "ToolCall", lambda _, wrong: invoke(str, wrong, str)),
     ("call", "ToolCall", lambda _, wrong: asyncio.run(ainvoke(str, wrong, str))),

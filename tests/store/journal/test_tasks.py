@@ -1,18 +1,20 @@
 """Facts of many tasks are appended together, once, and each task gets the answer to its own."""
 
 import asyncio
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.ended import made, shell_call
+from tests.support.killing import end_of, fork
 from tests.support.recording import ingested_rows
 
 from tooltrail.journal import Acknowledge, Cursor, Entry, Frame, read_journal
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.session import Session
-from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.records import InvalidRecordError, Message, UnavailableError
 from tooltrail.store import Store, create_store
 
 ROWS = "SELECT count(*) FROM invocations"
@@ -77,3 +79,34 @@ def test_a_task_whose_loop_was_closed_leaves_the_thread_working(store: Store) ->
     asyncio.run(leave())
     may_go_on.set()
     assert asyncio.run(together(store, {"a": b""})) == ["store"]
+
+
+def test_a_child_that_is_forked_while_another_thread_starts_a_task_records_by_itself(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = store.open_session()
+    is_starting, may_go_on = threading.Event(), threading.Event()
+
+    def say() -> None:
+        asyncio.run(session.amessage(Message.of("user", "hello")))
+
+    class SlowThread(threading.Thread):
+        def start(self) -> None:
+            is_starting.set()
+            may_go_on.wait()
+            super().start()
+
+    def say_in_child() -> None:
+        signal.alarm(10)
+        monkeypatch.undo()
+        say()
+
+    other = threading.Thread(target=say)
+    monkeypatch.setattr(threading, "Thread", SlowThread)
+    other.start()
+    is_starting.wait()
+    child = fork(say_in_child)
+    may_go_on.set()
+    other.join()
+    assert end_of(child) == 0
+    assert ingested_rows(store, "SELECT count(*) FROM messages") == [(2,)]

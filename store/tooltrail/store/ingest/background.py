@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -21,11 +22,51 @@ _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 5.0
 """Longest back-off in seconds while the database or the sink fails; doubled after each failure."""
 
-_FORK_GATE: Final = threading.RLock()
-"""Held while a thread is inside a database driver: a fork must not interrupt the driver."""
+
+class _ForkGate:
+    """Entered by a thread that uses a database driver: a fork must not interrupt the driver.
+
+    Threads of several stores may be inside at once. A fork waits until they have left, and other
+    threads enter after the fork.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin without a thread inside, as in a forked child."""
+        self._changed = threading.Condition()
+        self._inside = set[int]()
+        self._forking = set[int]()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._forking)
+            self._inside.add(threading.get_ident())
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._inside.discard(threading.get_ident())
+            self._changed.notify_all()
+
+    def begin_fork(self) -> None:
+        self._changed.acquire()
+        self._forking.add(threading.get_ident())
+        # The thread that forks may itself be inside.
+        self._changed.wait_for(lambda: self._inside <= {threading.get_ident()})
+
+    def end_fork(self) -> None:
+        self._forking.discard(threading.get_ident())
+        self._changed.notify_all()
+        self._changed.release()
+
+
+_FORK_GATE: Final = _ForkGate()
 
 os.register_at_fork(
-    before=_FORK_GATE.acquire, after_in_parent=_FORK_GATE.release, after_in_child=_FORK_GATE.release
+    before=_FORK_GATE.begin_fork,
+    after_in_parent=_FORK_GATE.end_fork,
+    after_in_child=_FORK_GATE.reset,
 )
 
 
@@ -50,7 +91,7 @@ class BackgroundIngester:
 
     def notice(self) -> None:
         """Wake the thread after facts were appended. Returns at once."""
-        if self._is_in_child():
+        if self._is_without_thread():
             return
         with self._state:
             self._is_noticed = True
@@ -66,8 +107,11 @@ class BackgroundIngester:
         `cursors` are those behind the facts, in order. Raises `InvalidRecordError` if a fact was
         rejected.
         """
-        if self._is_in_child():
-            raise UnavailableError("a forked child has no ingester; the facts are in the journal")
+        if self._is_without_thread():
+            raise UnavailableError(
+                "a forked child, or a program that exits, has no ingester; the facts are in the"
+                " journal"
+            )
         deadline = time.monotonic() + _TIMEOUT_S
         with self._state:
             begun = self._round
@@ -86,7 +130,7 @@ class BackgroundIngester:
 
     def close(self) -> None:
         """Ingest the facts that were appended so far, if possible, and stop the thread."""
-        if self._is_in_child():
+        if self._is_without_thread():
             return
         with self._state:
             self._is_closing = True
@@ -95,10 +139,10 @@ class BackgroundIngester:
         if thread is not None and thread.is_alive():
             thread.join()
 
-    def _is_in_child(self) -> bool:
+    def _is_without_thread(self) -> bool:
         # A forked child only appends; its parent or the next reader ingests. A child has no thread,
-        # and its copy of `_state` may be locked for ever.
-        return self._pid != os.getpid()
+        # and its copy of `_state` may be locked for ever. So may that of an interpreter that exits.
+        return self._pid != os.getpid() or sys.is_finalizing()
 
     def _run(self) -> None:
         pause = 0.0

@@ -398,6 +398,8 @@ def subject_of(fact: Fact) -> UUID:
 def differing_members(before_json: bytes, now_json: bytes) -> list[str]:
     """The members in which a fact contradicts an earlier fact with the same id."""
     before, now = (cast("dict[str, Any]", decode(one)) for one in (before_json, now_json))
+    for stream in (*before.get("streams", ()), *now.get("streams", ())):
+        stream.pop("spooled", None)  # where its recorder kept the bytes
     if "source" in now:
         # An importer finds what a hook or an older importer recorded, in other words.
         return sorted(name for name in IDENTITY if before.get(name) != now.get(name))

@@ -53,7 +53,7 @@ from tooltrail.store.ingest.places import (
     move_place,
 )
 from tooltrail.store.ingest.preparing import Item, prepare, read_item
-from tooltrail.store.ingest.publishing import Publisher, write_artifacts
+from tooltrail.store.ingest.publishing import Publisher, folders_of, write_artifacts
 from tooltrail.store.ingest.recovery import ending_entries
 from tooltrail.store.locking import ingest_lock, journal_lock
 
@@ -277,7 +277,10 @@ class Ingester:
             write_artifacts(connection, moved.key, stored, waiting)
             # If the lock was lost, `prune` may have deleted a published artifact.
             self._confirm()
-        ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded | MessageAdded)}
+        facts = [one.fact for one in items if isinstance(one.fact, CallEnded | MessageAdded)]
+        ended = {str(one.id) for one in facts}
+        for one in facts:
+            ended |= folders_of(one.all_streams) if isinstance(one, CallEnded) else set()
         self._publisher.remove_folders(moved, ended)
         frame_count = moved.entry_count - place.entry_count
         return Ingested(frame_count, rejected_count, len(waiting)), moved

@@ -14,7 +14,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from operator import attrgetter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -56,7 +56,12 @@ _OF_JOURNAL: Final = (
 )
 """Selects what waits in a journal and its branches: they may have files in the same spool."""
 
-_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_FOLDER: Final = re.compile(rf"({_ID})(?:\.({_ID}))?")
+"""The folder of a call or an answer; `CALL.RECORD` if the call had ended before it was recorded."""
+
+_APPENDED_AFTER_S: Final = 3600
+"""Seconds after which no fact is appended that names a folder `CALL.RECORD`."""
 
 
 class PendingArtifact(NamedTuple):
@@ -150,7 +155,7 @@ class Publisher:
             return 0
         with self._database.read() as connection:
             waiting = self._read_pending(connection, place)
-        done = 0
+        done = list[StreamFact]()
         for one in waiting:
             try:
                 self._publish_one(place, one)
@@ -160,30 +165,32 @@ class Publisher:
             except (DamageError, InvalidRecordError) as error:
                 self._keep_reason(place, str(error), one.digest)
                 continue  # `verify` reports the problem, too
-            done += 1
+            done.append(one)
         if done:
-            self.remove_folders(place)
-        return done
+            self.remove_folders(place, folders_of(done))
+        return len(done)
 
     def _note_failure(self, error: UnavailableError) -> str:
         """Do not try the sink again in this run, nor waiting artifacts for a while; returns why."""
         self._sink_error, self._retry_at = str(error), time.monotonic() + RETRY_AFTER_S
         return self._sink_error
 
-    def remove_folders(self, place: Place, ended: Collection[UUID] | None = None) -> None:
+    def remove_folders(self, place: Place, ended: Collection[str] | None = None) -> None:
         """Remove the folders of ended calls and answers, unless an artifact of them waits.
 
-        `ended` limits this to some ids. By default, folders left by a killed ingester go, too.
+        `ended` limits this to some names. By default, folders left by a killed ingester go, too.
         """
         with unavailable_if_failing(f"spool {self._spool} cannot be read"):
-            folders = os.listdir(self._spool)  # noqa: PTH208  names are enough
-        ids = [UUID(name) for name in folders if _ID.fullmatch(name)]
-        if ended is not None:
-            ids = [one for one in ids if one in ended]
-        if not ids:
+            found = map(_FOLDER.fullmatch, os.listdir(self._spool))  # noqa: PTH208  names are enough
+        folders = {
+            one[0]: UUID(one[1])
+            for one in found
+            if one and (not _may_be_recording(one[2]) if ended is None else one[0] in ended)
+        }
+        if not folders:
             return
         with self._database.read() as connection:
-            named = [connection.uuid(one) for one in ids]
+            named = [connection.uuid(one) for one in {*folders.values()}]
             done = connection.query_each(
                 "SELECT id FROM invocations WHERE state <> 'started' AND id IN (?)", named
             ) + connection.query_each("SELECT id FROM messages WHERE id IN (?)", named)
@@ -191,8 +198,8 @@ class Publisher:
             sql = "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)"
             rejected = connection.query_each(sql, named)
             waiting = self._read_pending(connection, place)
-            names = {str(uuid_from(one)) for (one,) in {*done} - {*rejected}}
-        names -= {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}
+        ids = {uuid_from(one) for (one,) in {*done} - {*rejected}}
+        names = {name for name, one in folders.items() if one in ids} - folders_of(waiting)
         if names:
             # After a power cut the database must not be older than the spool.
             make_durable(self._database)
@@ -260,6 +267,17 @@ class Publisher:
     def _file_of(self, stream: StreamFact) -> Path | None:
         """The path of the file of a stream; None for content in memory."""
         return None if stream.spooled is None else self._spool / check_path(stream.spooled)
+
+
+def folders_of(streams: Iterable[StreamFact]) -> set[str]:
+    """The names of the folders of the spool that have files of streams."""
+    return {one.spooled.split("/")[0] for one in streams if one.spooled is not None}
+
+
+def _may_be_recording(record: str | None) -> bool:
+    """Whether the fact that names a folder `CALL.RECORD` may not be appended yet."""
+    made_at = (UUID(record).int >> 80) / 1000 if record else 0.0
+    return time.time() < made_at + _APPENDED_AFTER_S
 
 
 @contextmanager
