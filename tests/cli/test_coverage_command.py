@@ -53,6 +53,15 @@ def test_calls_that_only_the_store_has_are_extra(cli: Cli) -> None:
     assert (ended.code, ended.text.count("extra ")) == (1, 1)
 
 
+def test_a_damaged_line_is_a_gap_since_it_may_be_a_call(cli: Cli) -> None:
+    path = transcript(cli, 3)
+    path.write_text(path.read_text().replace('{"type": "assistant"', '"type": "assistant"', 1))
+    assert cli.run("import", str(path)).code == 4
+    ended = cli.run("coverage", str(path))
+    assert (ended.code, f"{path}:1: " in ended.message) == (1, True)
+    assert "compared 1 call: 1 matched, 0 missing, 0 extra, 0 differing\n" in ended.message
+
+
 def test_nothing_is_imported(cli: Cli) -> None:
     ended = cli.run("coverage", str(transcript(cli, 3)))
     assert ended.code == 1

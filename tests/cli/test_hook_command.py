@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -266,6 +267,17 @@ def test_installing_again_changes_nothing(at_home: Cli) -> None:
     before = settings(at_home).read_bytes()
     assert at_home.ok("hook", "install", "claude-code").message.endswith("nothing was changed\n")
     assert settings(at_home).read_bytes() == before
+
+
+@pytest.mark.parametrize("folder", ["my venv", "o'brien's venv"])
+def test_a_program_in_a_folder_with_a_space_is_found_again(at_home: Cli, folder: str) -> None:
+    at_home.ok("hook", "install", "codex", "--project")
+    path = Path(".codex/hooks.json")
+    program = shlex.quote(f"/no such/{folder}/bin/tooltrail")
+    path.write_text(path.read_text().replace('"tooltrail hook', json.dumps(f"{program} hook")[:-1]))
+    assert at_home.run("hook", "status", "--json", "codex").records[1]["events"] == 7
+    at_home.ok("hook", "uninstall", "codex", "--project")
+    assert "tooltrail" not in path.read_text()
 
 
 def test_another_store_replaces_the_entries(at_home: Cli) -> None:

@@ -11,6 +11,7 @@ from tests.importers.sources import (
     opened,
     write_lines,
 )
+from tests.redaction.samples import ALL
 
 STEPS: list[dict[str, Any]] = [
     {"step_id": 1, "timestamp": "2026-01-05T10:00:00Z", "source": "user", "message": "go"},
@@ -45,6 +46,14 @@ def run(**members: Any) -> dict[str, Any]:
         "steps": STEPS,
         **members,
     }
+
+
+def test_the_name_of_an_agent_keeps_no_secret(tmp_path: Path) -> None:
+    agent = {"name": f"agent of {ALL['github-token'][1]}"}
+    import_one(tmp_path, write_lines(tmp_path / "trajectory.json", [run(agent=agent)]))
+    with opened(tmp_path) as reader:
+        (session,) = reader.sessions()
+    assert session.agent == "agent of [REDACTED:github-token]"
 
 
 def test_a_run_has_what_the_model_saw(tmp_path: Path) -> None:

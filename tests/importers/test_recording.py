@@ -133,6 +133,30 @@ def test_a_line_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path) -> 
     assert (second.counts["new"], second.damaged) == (1, ())
 
 
+def test_a_document_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path) -> None:
+    calls = [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]
+    logs = [
+        {
+            "messages": [
+                {"role": "user", "content": text},
+                {"role": "assistant", "tool_calls": calls},
+            ]
+        }
+        for text in ("first", "second", "third")
+    ]
+    data = "[\n" + ",\n".join(map(json.dumps, logs)) + "\n]\n"
+    path = tmp_path / "logs.json"
+    path.write_text(data[: data.index("third")])
+    first = import_one(tmp_path, path)
+    assert (first.counts["calls"], first.damaged[0].is_cut) == (2, True)
+    path.write_text(data)
+    second = import_one(tmp_path, path)
+    assert (second.counts["calls"], second.damaged) == (3, ())
+    with opened(tmp_path) as reader:
+        assert len(calls_in(reader)) == 3
+    assert import_one(tmp_path, path).counts["new"] == 0
+
+
 @pytest.mark.parametrize(("calls", "lines_read"), [(5, 1), (5, 3), (700, 1_100)])
 def test_an_import_that_was_interrupted_is_completed_by_the_next(
     tmp_path: Path, calls: int, lines_read: int

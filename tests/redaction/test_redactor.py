@@ -1,5 +1,6 @@
 """Redacting: the same bytes whatever the pieces, nothing sent too early, rules of the user."""
 
+import json
 import re
 from itertools import pairwise
 
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 from tests.redaction.samples import ALL
 
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.redaction import RuleSet, StreamRedactor, default_rules, redact
+from tooltrail.redaction import RuleSet, StreamRedactor, default_rules, redact, redact_json
 
+MARK = "[REDACTED:own]"
 TEXTS = st.one_of(
     st.binary(max_size=40),
     st.sampled_from([b"eyJ", b"://", b"ghp_", b"sk-", b"-----BEGIN ", b"\n", b"uthorization: "]),
@@ -79,6 +81,54 @@ def test_a_pattern_of_the_user_is_found_across_pieces() -> None:
     redactor = StreamRedactor(rules)
     sent = redactor.feed(b"a TICKET-12") + redactor.feed(b"3456 b") + redactor.finish()
     assert sent == b"a [REDACTED:ticket] b"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "expected"),
+    [
+        ('password": ?"[^"]+', {"password": "hunter2xyz"}, {"password": MARK}),
+        ('"pin": ?[0-9]{8}', {"pin": 12345678, "n": 1}, {"pin": MARK, "n": 1}),
+        ("[0-9]{8}", [12345678, "a 12345678"], [MARK, f"a {MARK}"]),
+        (r"\bINT-[0-9]{8}\b", {"c": "a\nINT-12345678é\ud800"}, {"c": f"a\n{MARK}é\ud800"}),
+        (
+            r"\bINT-[0-9]{8}\b",
+            {"raw": json.dumps({"c": "a\nINT-12345678"})},
+            {"raw": json.dumps({"c": f"a\n{MARK}"})},
+        ),
+        (
+            "password=.*",
+            {"a": "password=abc\nls", "b": "x" * 5_000},
+            {"a": f"{MARK}\nls", "b": "x" * 5_000},
+        ),
+        ('"[^"]+@corp"', ["me@corp", "you"], [MARK, "you"]),
+        ("n[0-9]+", {"a": "line\n12"}, {"a": "line\n12"}),
+    ],
+)
+def test_a_pattern_of_the_user_sees_json_and_its_texts(
+    pattern: str, value: object, expected: object
+) -> None:
+    rules = default_rules().extended(patterns={"own": pattern})
+    data, found = redact_json(json.dumps(value).encode(), rules)
+    assert json.loads(data) == expected
+    assert [data[one.offset :].startswith(MARK.encode()) for one in found] == [True] * len(found)
+    assert len(found) == data.count(MARK.encode())
+
+
+def test_a_value_that_is_a_number_in_json_is_replaced() -> None:
+    rules = default_rules().extended(values={"own": "12345678"})
+    assert redact_json(b'{"pin": 12345678}', rules).data == b'{"pin": "[REDACTED:own]"}'
+
+
+def test_a_match_behind_its_text_hides_no_secret_of_another_text() -> None:
+    rules = default_rules().extended(patterns={"own": "password=.*"})
+    value = {"a": "password=abc", "b": ALL["github-token"][1], "c": "d"}
+    expected = {"a": MARK, "b": "[REDACTED:github-token]", "c": "d"}
+    assert json.loads(redact_json(json.dumps(value).encode(), rules).data) == expected
+
+
+def test_a_match_of_any_length_is_replaced_in_data_that_is_complete() -> None:
+    rules = default_rules().extended(patterns={"own": "password=.*"})
+    assert redact(b"a password=" + b"x" * 10_000, rules).data == f"a {MARK}".encode()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,11 @@ from tooltrail.cli._json_edits import added, children_of, member, parse, removed
 from tooltrail.records.errors import InvalidRecordError, TooltrailError, UnavailableError
 
 _HOOKS = "hooks"
-_OURS = re.compile(r"""['"]?(?:\S*/)?tooltrail['"]? hook(?: |$)|.* -m tooltrail\.cli hook(?: |$)""")
+_FOLDER = r"""'(?:[^']|'"'"')*/|"[^"]*/|\S*/"""
+"""The folder of a program on a command line: in quotes if its path has a space."""
+_OURS = re.compile(
+    rf"""(?:{_FOLDER})?['"]?tooltrail['"]? hook(?: |$)|.* -m tooltrail\.cli hook(?: |$)"""
+)
 _TIMEOUT_S = 10
 """Seconds after which an agent ends a hook. An event takes some hundredths of a second."""
 

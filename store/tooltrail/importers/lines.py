@@ -83,7 +83,7 @@ def _archived(file: IO[bytes]) -> Iterator[Line]:
 
 def _document(file: IO[bytes], first_line: bytes) -> Line | None:
     """The only value of a file whose first line was read; None if there is no such value."""
-    if first_line.removeprefix(BOM_UTF8).strip() not in _OPENINGS:
+    if not _is_opening(first_line):
         return None
     rest_from = file.tell()
     data = first_line + file.read()
@@ -92,6 +92,10 @@ def _document(file: IO[bytes], first_line: bytes) -> Line | None:
     except (ValueError, RecursionError):
         file.seek(rest_from)
         return None
+
+
+def _is_opening(first_line: bytes) -> bool:
+    return first_line.removeprefix(BOM_UTF8).strip() in _OPENINGS
 
 
 def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line]:
@@ -105,7 +109,8 @@ def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line]:
         yield Line(offset + start, data[start:end], value, number)
         begin = end
     if rest := data[begin:].rstrip():
-        is_cut = not data.endswith(b"\n")
+        # The writer may go on behind the file, or complete a value on many lines.
+        is_cut = not data.endswith(b"\n") or (offset == 0 and _is_opening(data))
         yield Line(offset + begin, rest, None, number, _NO_JSON, is_cut)
 
 

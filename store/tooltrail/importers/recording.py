@@ -200,7 +200,7 @@ class Recording:
             session=self._session(found.session),
             at=self._at,
             title=parts.clean_text("title", found.title) if isinstance(found.title, str) else None,
-            agent=found.agent,
+            agent=found.agent and parts.clean_text("agent", found.agent),
             parent=self._session(found.parent) if isinstance(found.parent, str) else None,
             environment=environment,
         )

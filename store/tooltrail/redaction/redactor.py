@@ -2,20 +2,23 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
 from tooltrail.records.facts import RedactionFact
+from tooltrail.records.plain_text import text_from
 from tooltrail.redaction.credentials import Rule
 from tooltrail.redaction.rules import RuleSet
 
 _END_BYTES: Final = 64
 """Bytes that decide how a match of several lines ends: the last line of a private key."""
 
-_STRING: Final = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-"""A string in JSON; the group is without its quotes."""
+_VALUE: Final = re.compile(
+    rb'(?P<value>"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s\[\]{},:"]+)(?P<is_name>\s*:)?', re.DOTALL
+)
+"""A string or another value without parts in JSON."""
 
 
 class Finding(NamedTuple):
@@ -60,25 +63,75 @@ def redact(data: bytes, rules: RuleSet) -> Redacted:
     if not rules.may_match(data):
         return Redacted(data, ())
     redactor = StreamRedactor(rules)
-    return Redacted(redactor.feed(data) + redactor.finish(), tuple(redactor.found))
+    return Redacted(redactor.finish(data), tuple(redactor.found))
 
 
 def redact_json(data: bytes, rules: RuleSet) -> Redacted:
     """The bytes with each secret replaced. JSON stays JSON.
 
     A match can go on behind the string that holds the secret, such as that of a private key without
-    its end. Then each string is redacted by itself.
+    its end. An expression of a user may match a text only as it is without the escapes of JSON.
+    Then each value is redacted by itself.
     """
     redacted = redact(data, rules)
-    if not redacted.found or _is_json(redacted.data) or not _is_json(data):
-        return redacted
-    clean, found = bytearray(), list[Finding]()
-    for n, part in enumerate(_STRING.split(data)):
-        clean += b'"' if n else b""
-        kept, secrets = redact(part, rules) if n % 2 else Redacted(part, ())
-        found += [Finding(one.rule, len(clean) + one.offset) for one in secrets]
-        clean += kept
-    return Redacted(bytes(clean), tuple(found))
+    is_done = not rules.unmarked and (not redacted.found or _is_json(redacted.data))
+    return redacted if is_done or not _is_json(data) else _redact_values(data, rules)
+
+
+def _redact_values(data: bytes, rules: RuleSet) -> Redacted:
+    """JSON with the secrets in each string replaced, and each value that is a part of a match.
+
+    A match that begins with a secret of one string says nothing about the values behind it.
+    """
+    spans = deque(StreamRedactor(rules).search(data, is_last=True)[0])
+    clean, found, at = bytearray(), list[Finding](), 0
+    settled: _Span | None = None
+    for value in _VALUE.finditer(data):
+        begin, end = value.span("value")
+        while spans and spans[0].end <= begin:
+            spans.popleft()
+        first = spans[0] if spans and spans[0].start < end else None
+        if first is None and data.find(b"\\", begin, end) < 0:
+            continue
+        kept, secrets = _redact_value(data[begin:end], rules)
+        while spans and spans[0].end < end:
+            spans.popleft()
+        last = spans[0] if spans and spans[0].start < end else None
+        part = first if first is not None and first.start <= begin else last
+        if part is settled or value["is_name"]:
+            part = None
+        if secrets and (part is None or part.start > begin):
+            settled = last if last and last.rule in {one.rule for one in secrets} else settled
+        elif part is None:
+            continue
+        else:
+            kept, secrets = _mark(part.rule), (Finding(part.rule, 0),)
+        clean += data[at:begin] + b'"'
+        at, done = end, 0
+        for one in secrets:
+            clean += _spelled(kept[done : one.offset])
+            found.append(Finding(one.rule, len(clean)))
+            done = one.offset
+        clean += _spelled(kept[done:]) + b'"'
+    return Redacted(bytes(clean) + data[at:], tuple(found))
+
+
+def _redact_value(data: bytes, rules: RuleSet) -> Redacted:
+    """The text of a value in JSON; the text may be an object or an array in JSON itself."""
+    if data.startswith(b'"'):
+        text: str = json.loads(data.decode("utf-8", "surrogatepass"))
+        data = text.encode("utf-8", "surrogatepass")
+    return redact_json(data, rules) if data.startswith((b"{", b"[")) else redact(data, rules)
+
+
+def _spelled(text: bytes) -> bytes:
+    """A text in JSON, without quotes."""
+    spelled = json.dumps(text_from(text), ensure_ascii=False)[1:-1]
+    return spelled.encode("utf-8", "backslashreplace")
+
+
+def _mark(rule: str) -> bytes:
+    return b"[REDACTED:%b]" % rule.encode()
 
 
 def _is_json(data: bytes) -> bool:
@@ -113,20 +166,20 @@ class StreamRedactor:
         """Add a piece of the stream, and return the next redacted bytes."""
         return self._advance(data, is_last=False)
 
-    def finish(self) -> bytes:
-        """The redacted rest of the stream."""
-        return self._advance(b"", is_last=True)
+    def finish(self, data: bytes = b"") -> bytes:
+        """Add the last piece of the stream, and return the redacted rest."""
+        return self._advance(data, is_last=True)
 
     def _advance(self, data: bytes, *, is_last: bool) -> bytes:
         held = self._held + data
-        spans, until = self._search(held, is_last=is_last)
+        spans, until = self.search(held, is_last=is_last)
         redacted, at = bytearray(), self._sent
         for span in spans:
             if span.end > until:
                 break
             redacted += held[at : span.start]
             self.found.append(Finding(span.rule, self._offset + len(redacted)))
-            mark = b"[REDACTED:%b]" % span.rule.encode()
+            mark = _mark(span.rule)
             self.removed += span.end - span.start - len(mark)
             redacted += mark
             at = span.end
@@ -137,8 +190,11 @@ class StreamRedactor:
         self._held, self._sent = held[kept_from:], until - kept_from
         return bytes(redacted)
 
-    def _search(self, data: bytes, *, is_last: bool) -> tuple[list[_Span], int]:
-        """The secrets in `data` in order, and the end of the bytes that can be sent now."""
+    def search(self, data: bytes, *, is_last: bool) -> tuple[list[_Span], int]:
+        """The secrets in `data` in order, and the end of the bytes that can be sent now.
+
+        Only in the last bytes, a match of an expression of a user may be longer than its rule says.
+        """
         until = len(data) if is_last else self._safe_end(data)
         found: list[_Span] = []
         for rule, marker in self._rules.marked(data):
@@ -151,7 +207,8 @@ class StreamRedactor:
                 until = min(until, max(0, marker - max(rule.distances)))
         for rule in self._rules.unmarked:
             matches = _compiled(rule.pattern).finditer(data, self._sent)
-            found += [_span_of(rule, one) for one in matches if 0 < len(one[0]) <= rule.most]
+            most = len(data) if is_last else rule.most
+            found += [_span_of(rule, one) for one in matches if 0 < len(one[0]) <= most]
         spans = _merged(found, self._sent)
         for span in reversed(spans):
             if span.begin < until < span.end:

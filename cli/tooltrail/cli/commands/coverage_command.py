@@ -41,14 +41,17 @@ def command(
     --json, prints the calls that match, too.
 
     Exits with 1 unless every call matches, and with 3 if a file is missing or has no known format.
-    In a folder, a file of no known format is a gap, too, because it may be a session that cannot be
-    read. A .json file is a gap only if it is damaged: agents keep settings and indexes in such
-    files. Exits with 5 if a file or a folder cannot be read.
+    A damaged line is a gap, too, because it may be a call. So is a file of no known format in a
+    folder, because it may be a session that cannot be read. A .json file is a gap only if it is
+    damaged: agents keep settings and indexes in such files. Exits with 5 if a file or a folder
+    cannot be read.
     """
     from tooltrail.cli._coverage import Compared, compare
+    from tooltrail.cli._hook_events import say_damage
     from tooltrail.cli._importing import failure_code, import_with_bar, say_unread
     from tooltrail.cli._long_commands import progress_bar
     from tooltrail.cli._redaction import used_rules
+    from tooltrail.importers import Imported
     from tooltrail.store import create_store
 
     with (
@@ -82,4 +85,7 @@ def command(
     # A `.json` file that can be read is not a session: agents keep settings in such files.
     unread = [file for file in skipped if file.is_damaged or file.path.suffix != ".json"]
     say_unread(unread)
-    return ExitCode.DAMAGED if gaps or unread else ExitCode.OK
+    damaged = [one for one in outcomes if isinstance(one, Imported) and one.damaged]
+    for file in damaged:
+        say_damage(file.path, file.damaged)
+    return ExitCode.DAMAGED if gaps or unread or damaged else ExitCode.OK
