@@ -105,8 +105,9 @@ class Recording:
         self._rules = rules
         self._tool = self._clean_text(request.tool)
         # Cleaned first: the quotes of a shell would hide a secret.
-        words = [self._clean_text(word) for word in request.argv]
-        self._title = self._clean_text(shlex.join(words))
+        self._words = [self._clean_text(word) for word in request.argv]
+        self._title = self._clean_text(shlex.join(self._words))
+        self._cwd = self._clean_text(request.cwd)
         self._session, self._session_name = session_of(self._clean_text(request.session))
         self._has_own_session = request.session is None
         self._log = JournalLog(spool / "journal")
@@ -177,7 +178,7 @@ class Recording:
         request, captured = self._request, output.close()
         known = CommandEnd(
             command=self._title,
-            cwd=request.cwd,
+            cwd=self._cwd,
             exit_status=ended.exit_status,
             signal=ended.signal,
             timed_out=ended.timed_out,
@@ -209,19 +210,16 @@ class Recording:
 
     def fail(self, kind: str, message: str) -> None:
         """Record that the command could not be started; print a message if that fails."""
-        request = self._request
-        document = failed_document(self._tool, kind, message, request.argv, request.cwd)
+        message = self._clean_text(message)
+        document = failed_document(self._tool, kind, message, self._words, self._cwd)
         self._finish(document, [], state="error", error_kind=kind)
 
     def _finish(
         self,
         document: bytes,
         bodies: Sequence[bytes],
-        *,
-        redacted: tuple[RedactionFact, ...] = (),
         **members: Any,
     ) -> None:
-        document, of_document = self._clean("output", document)
         # The end must not be before the start if the clock was set back.
         at = max(now(), self._started_at)
         fact = CallEnded(
@@ -229,7 +227,6 @@ class Recording:
             id=self.id,
             at=at,
             output=digest_of(document),
-            redacted=of_document + redacted,
             **members,
         )
         entries = [Entry(fact, [document, *bodies], files=self._files)]

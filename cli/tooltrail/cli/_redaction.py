@@ -40,7 +40,7 @@ def _values(names: Iterable[str], environment: Mapping[str, str]) -> dict[str, s
     """The values of variables that are not empty, by the name of their rule.
 
     Raises:
-        ValueError: a value is too short.
+        ValueError: a value is too short, or two variables have one rule.
     """
     values: dict[str, str] = {}
     for name in names:
@@ -51,7 +51,9 @@ def _values(names: Iterable[str], environment: Mapping[str, str]) -> dict[str, s
                 f"the value of ${name} is shorter than {LEAST_OF_VALUE} bytes, so it would match"
                 f" parts of words; remove {name} from `environment`, or use a longer value"
             )
-        values[name.lower().replace("_", "-").strip("-")] = value
+        rule = name.lower().replace("_", "-").strip("-")
+        if values.setdefault(rule, value) != value:
+            raise ValueError(f"${name} and another variable have the same rule, {rule}")
     return values
 
 

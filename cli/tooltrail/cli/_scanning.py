@@ -7,7 +7,7 @@ from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.records.facts import RedactionFact
-from tooltrail.redaction import RuleSet, StreamRedactor, redact, redactions
+from tooltrail.redaction import RuleSet, StreamRedactor, redact_json, redactions
 from tooltrail.store import InvocationView, Reader, SessionView, StreamView
 
 _CHUNK_BYTES = 1 << 20
@@ -107,7 +107,7 @@ class Scan:
         found: list[RedactionFact] = []
         for field, text in texts.items():
             data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text or b""
-            found += redactions(field, redact(data, self._rules).found)
+            found += redactions(field, redact_json(data, self._rules).found)
         found += [one for stream in streams for one in self._in_stream(stream)]
         self.counts[kind] += 1
         self._on_progress(self.counts["call"] + self.counts["message"])

@@ -40,6 +40,11 @@ def has_references(document: str) -> bool:
     return _PREFIX in document
 
 
+def refers_to_receipt(canonical: str) -> bool:
+    """Whether a canonical result has references into the receipt."""
+    return _RECEIPT.search(canonical) is not None
+
+
 def shorten_canonical(canonical: str, receipt: bytes) -> str:
     """Replace long texts of a canonical result by references into the receipt."""
     pieces, end, copied = list[str](), 0, 0

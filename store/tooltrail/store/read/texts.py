@@ -20,7 +20,7 @@ from tooltrail.records.facts import RedactionFact, SourceFact
 from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.references import expand_canonical, expand_output, has_references
+from tooltrail.store.references import expand_canonical, expand_output, refers_to_receipt
 from tooltrail.store.views import Erasure
 
 
@@ -115,7 +115,7 @@ def _texts_of(
     if digested is not None or not is_imported:
         texts.append(receipt)
     canonical = row["canonical"]
-    if canonical is not None and has_references(canonical):
+    if canonical is not None and refers_to_receipt(canonical):
         if row["receipt"] is None:
             # The parts of the canonical result in the receipt are erased or lost, too.
             return [*texts, receipt._replace(name="canonical")]
