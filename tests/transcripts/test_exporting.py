@@ -482,11 +482,20 @@ def test_the_result_of_a_server_goes_to_the_call_of_that_server(store: Store) ->
     assert not export.report.of_kind("result_repeated")
 
 
-def test_a_recorded_result_that_is_not_the_receipt_is_in_the_report(store: Store) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        told("other words", call_id="x"),
+        told("done\n", call_id="x", structured={"n": 42}, has_structured=True),
+    ],
+)
+def test_a_recorded_result_that_is_not_the_receipt_is_in_the_report(
+    store: Store, other: ResultBlock
+) -> None:
     call = ToolCall.of("f", {}, call_id="x")
     with store.open_session() as session:
         ask(session, call)
         called(session, call, "done")
-        tell(session, told("other words", call_id="x"))
+        tell(session, other)
     export = export_transcript(last(store), "openai")
     assert list(export.report) == [Change("result_repeated", "#3", "replaced by the receipt of #2")]

@@ -144,6 +144,17 @@ def test_a_result_that_is_not_the_receipt_is_shown_as_well(style: str) -> None:
     assert text.count("of the receipt") == text.count("of the message") == 1
 
 
+@pytest.mark.parametrize("style", ["text", "markdown", "json"])
+def test_a_structured_value_beside_the_text_of_the_receipt_is_shown(style: str) -> None:
+    told = result("c1", TextBlock(text="told"), structured={"n": 4711}, has_structured=True)
+    entries = (
+        whole(0, "assistant", asked("c1")),
+        call(1, "Read", b"{}", "told", call_id="c1"),
+        whole(2, "tool", told),
+    )
+    assert "4711" in document(Transcript(SESSION, entries), style)
+
+
 def test_choices_that_were_not_continued_are_shown_as_such() -> None:
     def choice(seq: int, number: int) -> MessageView:
         origin = Origin(wire_format="openai", response_id="r", choice=number)

@@ -245,9 +245,9 @@ def _call_from(detail: InvocationDetail, servers: Container[str | None]) -> Tool
 
 
 def repeats_receipt(block: ResultBlock, run: InvocationDetail) -> bool:
-    """Whether a result in a message has exactly the text of the receipt of its call."""
+    """Whether a result in a message is exactly the text of the receipt of its call."""
     texts = [one.text for one in block.content if isinstance(one, TextBlock)]
-    if len(texts) < len(block.content) or run.receipt is None:
+    if len(texts) < len(block.content) or block.has_structured or run.receipt is None:
         return False
     # Formats without a flag mark a failure with this prefix.
     return "".join(texts).strip().removeprefix("ERROR: ") == run.receipt.text.strip()

@@ -44,10 +44,10 @@ def _iter_files(
 ) -> Iterator[tuple[str, BinaryIO]]:
     if parts and _is_file(workspace, parts):
         with workspace.reading(parts) as file:
-            yield spelled(parts), file
+            yield _shown(parts), file
         return
     for entry in iter_entries(workspace, parts, deep=True):
-        path = spelled(entry.parts)
+        path = _shown(entry.parts)
         if entry.is_unread:
             findings.unread.append(path)
         elif stat.S_ISREG(entry.mode) and fnmatchcase(entry.parts[-1], glob):
@@ -55,6 +55,16 @@ def _iter_files(
                 yield path, open_file(entry.parts, entry.folder)
             except OSError:
                 findings.unread.append(path)
+
+
+def _shown(parts: Parts) -> str:
+    r"""A path on one line: control characters are escaped, for example as `\n`."""
+    path = spelled(parts)
+    if path.isprintable():
+        return path
+    from tooltrail.records.authoring import one_line_path  # noqa: PLC0415  imports pydantic
+
+    return one_line_path(path)
 
 
 def _is_file(workspace: WorkspaceFolder, parts: Parts) -> bool:

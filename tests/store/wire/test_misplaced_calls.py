@@ -42,6 +42,16 @@ def test_parts_of_gemini_that_are_none_are_told(odd: Any) -> None:
     assert read_stream(known, [payload]).unread == expected
 
 
+@pytest.mark.parametrize("odd", [[{"toolUseId": "a", "name": "x", "input": {}}], "x", 7])
+def test_a_call_of_bedrock_that_is_no_object_is_told(odd: Any) -> None:
+    sound = {"toolUse": {"toolUseId": "b", "name": "y", "input": {}}}
+    message: Any = {"role": "assistant", "content": [sound, {"toolUse": odd}]}
+    payload: Any = {"output": {"message": message}, "stopReason": "tool_use"}
+    answer = wire_format("bedrock").read_response(payload)
+    assert answer.unread == ("a call has no name",)
+    assert not any(call.is_executable for call in answer.calls)
+
+
 @pytest.mark.parametrize("name", [None, "", " "])
 def test_a_call_without_a_name_is_not_run(name: str | None) -> None:
     call = {"index": 0, "id": "a", "function": {"name": name, "arguments": "{}"}}

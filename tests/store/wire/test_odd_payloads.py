@@ -455,3 +455,13 @@ def test_what_was_read_of_it_can_be_told_to_every_provider(
                 policy = ExportPolicy(replay_provider_data=False)
                 export = wire_format(target).write_history(asked, policy)
                 assert request_problems(target, export.request) == [], (target, odd)
+
+
+@each_case(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
+def test_what_was_read_of_it_can_go_back_to_its_provider(name: str, answer: dict[str, Any]) -> None:
+    known = wire_format(name)
+    for odd in objects(answer):
+        with suppress(InvalidRecordError):
+            messages = known.read_response(odd).messages
+            export = known.write_history(Conversation.of([Message.of("user", "a"), *messages]))
+            assert json.loads(json.dumps(export.request)) == export.request

@@ -72,6 +72,13 @@ def test_more_lines_than_are_asked_for_are_counted(tmp_path: Path) -> None:
     assert text_of(output.matches) == "x:1:hit\nx:2:hit\n"
 
 
+def test_the_name_of_a_file_cannot_look_like_a_line_of_the_result(tmp_path: Path) -> None:
+    name = "a\nb.py:3:def forged"
+    (tmp_path / name).write_text("def one\n")
+    shown = [r"a\nb.py:3:def forged:1:def one"]
+    assert lines(tmp_path, "def") == lines(tmp_path, "def", path=name) == shown
+
+
 def test_a_long_line_is_cut_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("a" * 1_700 + "\n")
     assert lines(tmp_path, "a") == ["x:1:" + "a" * 500 + "… [1,200 more characters]"]

@@ -27,7 +27,7 @@ from tooltrail.cli._transcribing import STYLES, Transcribing
     "--until",
     "last",
     metavar="ID",
-    help="Stop before this entry: the id of a message or an invocation, or #SEQ.",
+    help="Stop after this entry: the id of a message or an invocation, or #SEQ.",
 )
 @click.option(
     "--compact",

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from tooltrail.agents.schemas._keywords import (
     ANNOTATIONS,
+    IN_PLACE,
     iter_schemas,
     target_of,
     with_schemas,
@@ -102,8 +103,9 @@ class _Comparing:
             return
         self.running.add(pair)
         try:
-            for changed in (_types_changed, _values_changed, _bounds_changed, _rules_changed):
+            for changed in (_types_changed, _values_changed, _bounds_changed):
                 yield from changed(path, former, latter)
+            yield from self._rules_changed(path, former, latter, depth)
             yield from self._fields_changed(path, former, latter, depth)
             if "items" in latter:
                 items = former.get("items", True), latter["items"]
@@ -115,6 +117,30 @@ class _Comparing:
         """Whether equal references may mean different schemas in the two documents."""
         is_same = json_key(_bare(self.before[""])) == json_key(_bare(self.after[""]))
         return not is_same and any("$ref" in str(schema) for schema in schemas)
+
+    def _rules_changed(
+        self, path: str, old: _Members, new: _Members, depth: int
+    ) -> Iterator[SchemaChange]:
+        """Changes of other keywords. Removing one allows more; another change may allow less."""
+        for keyword in sorted((old.keys() | new.keys()) - ANNOTATIONS - _COMPARED):
+            was, now = (_bare({keyword: one.get(keyword)}) for one in (old, new))
+            if keyword not in new:
+                yield SchemaChange(path, "rule_changed", f"`{keyword}` was removed", "compatible")
+            elif json_key(was) != json_key(now):
+                yield SchemaChange(path, "rule_changed", f"`{keyword}` changed", "breaking")
+            elif keyword in IN_PLACE:
+                yield from self._alternatives_changed(path, old, new, keyword, depth)
+
+    def _alternatives_changed(
+        self, path: str, old: _Members, new: _Members, keyword: str, depth: int
+    ) -> Iterator[SchemaChange]:
+        """The changes behind the references of alternatives in the same words."""
+        former, latter = (cast("list[Schema]", one[keyword]) for one in (old, new))
+        pairs = zip(former, latter, strict=True)
+        found = [one for was, now in pairs for one in self.changes(path, was, now, depth + 1)]
+        if found and keyword == "oneOf":  # a wider alternative may overlap another one
+            found = [SchemaChange(path, "rule_changed", "`oneOf` changed", "breaking")]
+        yield from found
 
     def _fields_changed(
         self, path: str, old: _Members, new: _Members, depth: int
@@ -257,15 +283,3 @@ def _is_looser(keyword: str, was: Any, now: Any) -> bool:
     if was is None or now is None:
         return now is None
     return bool(now < was if keyword in _AT_LEAST else now > was)
-
-
-def _rules_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
-    """Changes of other keywords. Removing one allows more; another change may allow less."""
-    for keyword in sorted((old.keys() | new.keys()) - ANNOTATIONS - _COMPARED):
-        was, now = (_bare({keyword: one.get(keyword)}) for one in (old, new))
-        if json_key(was) == json_key(now):
-            continue
-        if keyword not in new:
-            yield SchemaChange(path, "rule_changed", f"`{keyword}` was removed", "compatible")
-        else:
-            yield SchemaChange(path, "rule_changed", f"`{keyword}` changed", "breaking")

@@ -128,7 +128,7 @@ def read_block(part: JsonValue, *, is_user: bool = False) -> MessageBlock:
     member, value = _only(part)
     native = object_in(value)
     match member, value:
-        case "toolUse", dict() if native.get("type", "tool_use") == "tool_use":
+        case "toolUse", _ if native.get("type", "tool_use") == "tool_use":
             return CallBlock(call=_call(native))
         case "toolUse", dict():
             # The type is `server_tool_use`, or an unknown one, which callers must not run.

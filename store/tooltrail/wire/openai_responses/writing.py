@@ -75,7 +75,7 @@ def _with_ids_of_their_own(writing: Writing, items: list[JsonObject]) -> Iterato
     used: set[str] = set()
     for item in items:
         own = item.get("id")
-        if isinstance(own, str) and item.get("type") not in _NAMES_ANOTHER:
+        if isinstance(own, str) and text_in(item.get("type")) not in _NAMES_ANOTHER:
             stem, numbers = own[:_STEM_LENGTH], count(2)
             while own in used:
                 own = f"{stem}_{next(numbers)}"

@@ -101,3 +101,22 @@ def test_references_are_followed() -> None:
     tree = closed({"a": {"$ref": "#"}, "b": TEXT})
     longer = closed({"a": {"$ref": "#"}, "b": {"type": "null"}})
     assert changes(tree, longer) == [("b", "type_changed", "breaking")]
+
+
+@pytest.mark.parametrize(
+    ("keyword", "was", "now", "expected"),
+    [
+        ("anyOf", TEXT, {"type": "integer"}, [("a", "type_changed", "breaking")]),
+        ("allOf", TEXT, {"type": "integer"}, [("a", "type_changed", "breaking")]),
+        ("anyOf", closed({}), closed({"b": TEXT}), [("a.b", "field_added", "compatible")]),
+        # A value that fitted one alternative may now fit both.
+        ("oneOf", TEXT, {"type": ["string", "null"]}, [("a", "rule_changed", "breaking")]),
+        ("oneOf", TEXT, {**TEXT, "title": "T"}, []),
+    ],
+)
+def test_references_in_alternatives_are_followed(
+    keyword: str, was: Any, now: Any, expected: list[tuple[str, str, str]]
+) -> None:
+    alternatives = {keyword: [{"$ref": "#/$defs/x"}, {"type": "null"}]}
+    old, new = (closed({"a": alternatives}, **{"$defs": {"x": one}}) for one in (was, now))
+    assert changes(old, new) == expected
