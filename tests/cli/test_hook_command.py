@@ -82,6 +82,15 @@ def test_odd_input_never_stops_the_agent(cli: Cli, data: bytes) -> None:
     cli.ok("log")
 
 
+def test_a_result_with_half_a_character_is_shown(cli: Cli) -> None:
+    hook(cli, event("PostToolUse", tool_name="Read", tool_response={"text": "cut \ud83d"}))
+    grow_old(cli)
+    (record,) = cli.ok("show", "--json").records
+    assert record["damage"] is None
+    assert "cut" in cli.ok("show", "--surface", "canonical").text
+    cli.ok("verify")
+
+
 def test_an_event_on_many_lines_is_one_event(cli: Cli) -> None:
     value = json.loads(event("PreToolUse"))
     hook(cli, json.dumps(value, indent=2).encode())

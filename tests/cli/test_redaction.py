@@ -38,6 +38,29 @@ def test_no_part_of_a_command_keeps_a_secret(cli: Cli) -> None:
     cli.ok("verify", "--receipts")
 
 
+def test_a_pattern_that_matches_digests_and_sizes_leaves_the_end_whole(cli: Cli) -> None:
+    rules = cli.folder / "rules.toml"
+    rules.write_text("[patterns]\nnumber = '[0-9]{3,}'\n")
+    cli.environment["TOOLTRAIL_REDACTION"] = str(rules)
+    cli.exec("--", sys.executable, "-c", "print(12345, 'x' * 2000)", "678")
+    assert cli.exec("--", "/no/such/program-910").code == 127
+    failed, ended = cli.ok("log", "--json").records
+    assert (failed["state"], ended["state"]) == ("error", "success")
+    assert cli.ok("show", ended["id"], "--stream", "stdout").text.startswith("[REDACTED:number] x")
+    assert "910" not in cli.ok("show", failed["id"], "--json").text.replace(failed["id"], "")
+    cli.ok("verify", "--receipts")
+
+
+def test_two_variables_with_one_rule_are_refused(cli: Cli) -> None:
+    rules = cli.folder / "rules.toml"
+    rules.write_text('environment = ["MY_TOKEN", "my_token"]\n')
+    values = {"MY_TOKEN": "first-value", "my_token": "second-value"}
+    cli.environment |= {"TOOLTRAIL_REDACTION": str(rules), **values}
+    ended = cli.exec("--", "true")
+    assert ended.code == 2
+    assert "$my_token and another variable have the same rule, my-token" in ended.message
+
+
 def test_a_secret_in_two_chunks_is_one_secret(cli: Cli) -> None:
     code = (
         "import sys, time\n"

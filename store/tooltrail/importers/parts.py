@@ -74,7 +74,6 @@ class Parts:
             from tooltrail.artifacts.capture import Capture  # noqa: PLC0415  loads the codec
 
             path = folder / f"{role}.zst"
-            path.unlink(missing_ok=True)  # of an import that was interrupted
             with Capture(role, path, edge_bytes=0) as capture:
                 capture.write(kept)
             captured = capture.close()

@@ -17,6 +17,7 @@ from tooltrail.importers.blocks import block_of, call_block, others_than_text, p
 from tooltrail.importers.members import milliseconds_of, spelled
 from tooltrail.importers.parts import Parts, encoded, failure_document, success_document
 from tooltrail.importers.values import NOTHING, Json
+from tooltrail.journal.clock import new_id
 from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry
 from tooltrail.records import facts
@@ -353,7 +354,8 @@ class Recording:
         }
         if output.structured is not None and not call.is_command:
             streams["structured"] = encode(output.structured)
-        folder = self._spool / str(call.id)
+        # If the call is recorded already, the ingester may remove its folder at any time.
+        folder = self._spool / f"{call.id}.{new_id()}"
         return tuple(parts.stream(role, data, output, folder) for role, data in streams.items())
 
     def _append(self, fact: facts.Fact, parts: Parts, *repeated: bytes) -> None:
