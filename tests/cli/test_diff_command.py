@@ -284,6 +284,8 @@ def test_the_model_did_not_see_a_stream_that_was_captured_beside_the_result(cli:
         assert ended.receipt.text == "out\n"
     lines = differs(cli, "--surfaces", str(ended.invocation_id)).lines
     assert lines[0].startswith("the model did not see all")
+    (cut,) = cli.ok("log", "--sort", "cut", "--json").records
+    assert (cut["cut_size"], cut["truncated"]) == (12, True)
     assert lines[3:5] == [
         "debug; log: 12 bytes",
         "- cut     bytes 0-12, lines 1-1  projection: captured beside the result",

@@ -10,7 +10,7 @@ import re
 import shlex
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from tooltrail.cli._call_diff import TIMES, content_of, visible
 from tooltrail.cli._exit_codes import ExitCode
@@ -21,7 +21,6 @@ from tooltrail.cli._tables import GREEN, RED, coloured
 from tooltrail.records.facts import OmissionFact
 from tooltrail.records.ids import short_id
 from tooltrail.store import InvocationDetail, Store, StreamView
-from tooltrail.store.references import shorten_output
 
 _MARKER = re.compile(
     r"\[output truncated: showing first ([0-9,]{1,20})(?: (lines|characters))? and last [0-9,]+ "
@@ -94,8 +93,6 @@ def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Ite
     elif cuts:
         ends = _shown_ends(detail, content, cuts)
         why, unknown = (cuts[0].stage, cuts[0].reason), "; ".join(map(_sentence, cuts))
-    elif shorten_output(document := detail.complete_json or "", cast("Any", [stream])) == document:
-        ends, why = (0, 0), ("projection", "captured beside the result")
     else:
         ends = 0, content.size
     if ends is None:

@@ -1,7 +1,7 @@
 """One running tool call: captures of its output, and its end."""
 
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -262,6 +262,10 @@ class Invocation:
         facts, bodies, files = self._place_streams((*streams, *hidden), published)
         ours, others = tuple(facts[: len(streams)]), tuple(facts[len(streams) :])
         document, canonical = output.to_json(), projection.canonical.to_json()
+        shown = shown_of(projection, digest_of(canonical), receipt, others)
+        if unnamed and output.error is None:
+            unseen = (omission for one in unnamed for omission in _unseen(one))
+            shown = shown.replaced(omissions=(*shown.omissions, *unseen))
         known = {} if output.result is None else output.result.facts()._asdict()
         fact = CallEnded(
             session=self._session,
@@ -270,7 +274,7 @@ class Invocation:
             state=state,
             output=digest_of(document),
             streams=ours,
-            shown=shown_of(projection, digest_of(canonical), receipt, others),
+            shown=shown,
             duration_ms=duration_ms,
             error_kind=None if output.error is None else output.error.kind,
             **known,
@@ -385,6 +389,14 @@ class Invocation:
             )
         self._captured[stream.digest] = written
         return written.staged
+
+
+def _unseen(stream: StreamRecord) -> Iterator[OmissionFact]:
+    """The omissions of a stream that was captured beside the result of a success."""
+    reason = "captured beside the result"
+    for unit, size in (("bytes", stream.size), ("lines", stream.line_count)):
+        if size:
+            yield OmissionFact("projection", stream.role, unit, size, 0, reason)
 
 
 def shown_of(
