@@ -250,6 +250,18 @@ def test_an_unknown_name_is_not_found(recorded: Cli) -> None:
         assert command.split()[-1] in sentence or "no invocation" in sentence
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["log", "log --sort size", "session ls", "artifact ls", "retries", "stats", "search e*"],
+)
+def test_a_number_beyond_every_store_means_all(recorded: Cli, command: str) -> None:
+    words = command.split()
+    assert (
+        recorded.ok(*words, "-n", "9" * 30, "--json").text
+        == recorded.ok(*words, "-n", "0", "--json").text
+    )
+
+
 def test_an_ambiguous_name_lists_what_it_fits(recorded: Cli) -> None:
     ids = [row["id"] for row in recorded.ok("log", "--json").records]
     prefix = ids[0][:6]  # of the time, which has these digits for hours

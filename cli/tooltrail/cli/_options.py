@@ -37,8 +37,12 @@ class NamedOption(click.Option):
         return (before, ParameterSource.COMMANDLINE) if before and not is_given else (value, source)
 
 
+_MOST = 1 << 48
+"""More than any store has; both databases can count further."""
+
+
 class Number(click.IntRange):
-    """A whole number in a range, without a unit."""
+    """A whole number in a range, without a unit. A number above `_MOST` counts as `_MOST`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or fail with a usage error."""
@@ -46,7 +50,7 @@ class Number(click.IntRange):
             int(value)
         except ValueError:
             self.fail(f"{value!r} is not a whole number such as 1000", param, ctx)
-        return super().convert(value, param, ctx)
+        return min(super().convert(value, param, ctx), _MOST)
 
 
 class SourcePath(click.Path):
