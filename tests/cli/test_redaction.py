@@ -51,6 +51,15 @@ def test_a_pattern_that_matches_digests_and_sizes_leaves_the_end_whole(cli: Cli)
     cli.ok("verify", "--receipts")
 
 
+def test_a_command_that_cannot_start_keeps_no_secret_of_several_words(cli: Cli) -> None:
+    key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+    assert cli.exec("--", "no-such", "set", "aws_secret_access_key", key).code == 127
+    assert files_with(cli.folder, key) == []
+    (record,) = cli.ok("show", "--json").records
+    assert {one["field"] for one in record["redacted"]} == {"arguments", "output"}
+    assert ": 0 secrets;" in cli.ok("redact", "--scan").message
+
+
 def test_two_variables_with_one_rule_are_refused(cli: Cli) -> None:
     rules = cli.folder / "rules.toml"
     rules.write_text('environment = ["MY_TOKEN", "my_token"]\n')

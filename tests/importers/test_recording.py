@@ -149,11 +149,22 @@ def test_a_document_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path)
     path.write_text(data[: data.index("third")])
     first = import_one(tmp_path, path)
     assert (first.counts["calls"], first.damaged[0].is_cut) == (2, True)
+    assert import_one(tmp_path, path).counts["new"] == 0  # the writer wrote nothing more
     path.write_text(data)
     second = import_one(tmp_path, path)
     assert (second.counts["calls"], second.damaged) == (3, ())
     with opened(tmp_path) as reader:
         assert len(calls_in(reader)) == 3
+    assert import_one(tmp_path, path).counts["new"] == 0
+
+
+@pytest.mark.parametrize("first_line", ["{", "["])
+def test_a_damaged_first_line_is_imported_once(tmp_path: Path, first_line: str) -> None:
+    said = [json.dumps({"messages": [{"role": "user", "content": text}]}) for text in "abc"]
+    path = tmp_path / "logs.jsonl"
+    path.write_text("\n".join([first_line, *said, ""]))
+    first = import_one(tmp_path, path)
+    assert (first.counts["new"] > 0, [one.is_cut for one in first.damaged]) == (True, [False])
     assert import_one(tmp_path, path).counts["new"] == 0
 
 

@@ -114,6 +114,23 @@ def test_a_pattern_of_the_user_sees_json_and_its_texts(
     assert len(found) == data.count(MARK.encode())
 
 
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        *((rule, ["a\nb", "".join(ALL[rule]), {"c": 1}]) for rule in sorted(ALL)),
+        ("name of a member", {"Authorization": f"Bearer {'a1' * 12}"}),
+        ("value before", ["aws_secret_access_key", ALL["aws-secret-access-key"][1]]),
+        ("two", {"Authorization": f"Bearer {'a1' * 12} and {ALL['github-token'][1]}"}),
+    ],
+)
+def test_a_pattern_of_the_user_hides_no_known_secret(where: str, value: object) -> None:
+    data = json.dumps(value).encode()
+    rules = default_rules()
+    wanted = redact_json(data, rules)
+    assert wanted.found, where
+    assert redact_json(data, rules.extended(patterns={"own": "zzz[0-9]"})) == wanted
+
+
 def test_a_value_that_is_a_number_in_json_is_replaced() -> None:
     rules = default_rules().extended(values={"own": "12345678"})
     assert redact_json(b'{"pin": 12345678}', rules).data == b'{"pin": "[REDACTED:own]"}'

@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -98,13 +98,17 @@ class _Bridge:
     def _read(self) -> None:
         # Python cannot end while another thread waits in `sys.stdin`.
         lines, data = LineSplitter(), b" "
+        while data:
+            data = os.read(0, BLOCK)
+            for line in lines.feed(data or b"\n"):  # the last line may have no newline
+                self._recorder.copy("client", line + b"\n")
+                self._call(self._send, line)
+        self._call(self._end, 0)
+
+    def _call(self, function: Callable[[Any], None], value: object) -> None:
+        """Call a function in the thread of the loop."""
         with suppress(RuntimeError):  # the loop is closed: a signal ended the proxy
-            while data:
-                data = os.read(0, BLOCK)
-                for line in lines.feed(data or b"\n"):  # the last line may have no newline
-                    self._recorder.copy("client", line + b"\n")
-                    self._loop.call_soon_threadsafe(self._send, line)
-            self._loop.call_soon_threadsafe(self._end, 0)
+            self._loop.call_soon_threadsafe(function, value)
 
     def _end(self, code: int) -> None:
         if not self._ended.done():

@@ -47,7 +47,7 @@ _TICK_MS = 100
 """Consecutive chunks of one stream within this time are one line of the stream `order`."""
 
 _MOST_RUNS = 10_000
-"""Lines of the stream `order` that wait at most until bytes that are held back are decided."""
+"""Most lines of the stream `order` that wait for bytes that redaction holds back."""
 
 _HELD_BYTES = 16 << 10
 """Maximum bytes of a stream that is stored with its fact. A longer stream is a spool file."""
@@ -105,8 +105,8 @@ class Recording:
         self._rules = rules
         self._tool = self._clean_text(request.tool)
         # Cleaned first: the quotes of a shell would hide a secret.
-        self._words = [self._clean_text(word) for word in request.argv]
-        self._title = self._clean_text(shlex.join(self._words))
+        words = [self._clean_text(word) for word in request.argv]
+        self._title = self._clean_text(shlex.join(words))
         self._cwd = self._clean_text(request.cwd)
         self._session, self._session_name = session_of(self._clean_text(request.session))
         self._has_own_session = request.session is None
@@ -210,9 +210,10 @@ class Recording:
 
     def fail(self, kind: str, message: str) -> None:
         """Record that the command could not be started; print a message if that fails."""
-        message = self._clean_text(message)
-        document = failed_document(self._tool, kind, message, self._words, self._cwd)
-        self._finish(document, [], state="error", error_kind=kind)
+        request = self._request
+        document = failed_document(self._tool, kind, message, request.argv, request.cwd)
+        clean, redacted = self._clean("output", document)
+        self._finish(clean, [], state="error", error_kind=kind, redacted=redacted)
 
     def _finish(
         self,
@@ -304,6 +305,15 @@ def session_of(named: str | None) -> tuple[UUID, str | None]:
         return parse_id(named), None
     except InvalidRecordError:
         return keyed_id("name", named), named
+
+
+class _Run:
+    """Consecutive chunks of one stream: one line of the stream `order`."""
+
+    def __init__(self, name: StreamName, at: int) -> None:
+        self.name: StreamName = name
+        self.at = at
+        self.size = 0
 
 
 class StreamCapture:
@@ -424,7 +434,7 @@ class StreamCapture:
         last.size += size
 
     def _settle(self, name: StreamName, kept: int, removed: int) -> None:
-        """Note how many bytes of a stream are kept now, and how many were removed before them."""
+        """Note how many bytes of a stream were written, and by how many redaction shortened it."""
         for run in reversed(self._runs if removed else ()):
             if run.name == name:
                 cut = min(removed, run.size)
@@ -442,12 +452,3 @@ class StreamCapture:
         self._settled[run.name] -= run.size
         if run.size:
             self._order.write(f"{_FD[run.name]} {run.size} {run.at}\n".encode())
-
-
-class _Run:
-    """Consecutive chunks of one stream: one line of the stream `order`."""
-
-    def __init__(self, name: StreamName, at: int) -> None:
-        self.name: StreamName = name
-        self.at = at
-        self.size = 0

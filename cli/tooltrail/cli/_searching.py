@@ -204,9 +204,10 @@ def command_of(hit: Hit, place: Place, named: Sequence[str]) -> list[str]:
         lines = f"{max(1, place.line - _LINES_AROUND)}:{place.line + _LINES_AROUND}"
         part = ("--stream", place.name, "--lines", lines)
         return ["tooltrail", "cat", *named, short_id(hit.id), *part]
+    if place.surface == "json":  # no surface shows it alone
+        return ["tooltrail", "show", *named, short_id(hit.id), "--json"]
     surface = ("--surface", place.surface) if place.surface else ()
-    shown = ("--json",) if place.surface == "json" else surface
-    return ["tooltrail", "show", *named, short_id(hit.id), *shown]
+    return ["tooltrail", "show", *named, short_id(hit.id), *surface]
 
 
 def _marked(place: Place, room: int) -> str:

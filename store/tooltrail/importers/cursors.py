@@ -34,26 +34,28 @@ class Cursor:
         return self._known()[0]
 
     def read(self, file: IO[bytes]) -> int:
-        """The offset up to which an opened source was imported; 0 if it was rewritten since."""
-        offset, digest = self._known()
-        return offset if offset and _digest(file, offset) == digest else 0
+        """The offset up to which an opened source was imported; 0 if it must be read again."""
+        offset, digest, is_open = self._known()
+        has_grown = is_open and os.fstat(file.fileno()).st_size > offset
+        return offset if offset and not has_grown and _digest(file, offset) == digest else 0
 
-    def _known(self) -> tuple[int, str]:
+    def _known(self) -> tuple[int, str, bool]:
         try:
             known = json.loads(self._path.read_bytes())
-            return int(known["offset"]), str(known["digest"])
-        except (OSError, ValueError, LookupError, TypeError):
-            return 0, ""
+            return int(known["offset"]), str(known["digest"]), known.get("is_open") is True
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return 0, "", False
 
-    def write(self, file: IO[bytes], offset: int) -> None:
+    def write(self, file: IO[bytes], offset: int, *, is_open: bool = False) -> None:
         """Keep the offset up to which an opened source was imported.
 
-        Raises:
-            OSError: the spool cannot be written.
+        `is_open` if the source is one value that is not complete yet: if the source grows, it is
+        read from its beginning. Raises `OSError` if the spool cannot be written.
         """
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         staged = self._path.with_suffix(f".{os.getpid()}")
-        staged.write_text(json.dumps({"offset": offset, "digest": _digest(file, offset)}))
+        known = {"offset": offset, "digest": _digest(file, offset), "is_open": is_open}
+        staged.write_text(json.dumps(known))
         staged.replace(self._path)
 
 

@@ -187,8 +187,8 @@ class Line(NamedTuple):
         value: the value; None for a damaged part.
         number: number of its line, from 1.
         damage: why the part cannot be read; empty for a value.
-        is_cut: whether the damaged part ends the file, where the writer may still go on, or begins
-            a value on many lines that the writer may still complete.
+        is_cut: whether the writer may still complete the part: it ends the file, or begins a value
+            on many lines.
     """
 
     offset: int

@@ -143,10 +143,10 @@ class Importer:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
                 imported = self.import_lines(source, reader, _watched(file, on_progress))
-                # The writer may still complete a line that is cut.
-                cut_at = (one.offset for one in imported.damaged if one.is_cut)
+                # The writer may still complete what is cut.
+                cut_at = next((one.offset for one in imported.damaged if one.is_cut), None)
                 if not self._is_dry_run:
-                    cursor.write(file, next(cut_at, file.tell()))
+                    cursor.write(file, cut_at or file.tell(), is_open=cut_at == 0)
         except OSError as error:
             if not path.exists():
                 raise NotFoundError(f"no file {path}") from error

@@ -53,11 +53,11 @@ def read_lines(file: IO[bytes]) -> Iterator[Line]:
         try:
             yield Line(offset, data, json.loads(data.decode("utf-8-sig")), number)
         except (ValueError, RecursionError):
-            document = _document(file, data) if number == 1 else None
+            document, is_open = _document(file, data) if number == 1 else (None, False)
             if document is not None:
                 yield document
                 return
-            yield from _values_in(data, number, offset)
+            yield from _values_in(data, number, offset, is_open=is_open)
         offset += len(data)
 
 
@@ -81,25 +81,28 @@ def _archived(file: IO[bytes]) -> Iterator[Line]:
     file.seek(size)  # everything was read
 
 
-def _document(file: IO[bytes], first_line: bytes) -> Line | None:
-    """The only value of a file whose first line was read; None if there is no such value."""
-    if not _is_opening(first_line):
-        return None
-    rest_from = file.tell()
+def _document(file: IO[bytes], first_line: bytes) -> tuple[Line | None, bool]:
+    """The only value of a file whose first line was read; None if there is no such value.
+
+    Also returns whether the writer may still complete such a value.
+    """
+    if first_line.removeprefix(BOM_UTF8).strip() not in _OPENINGS:
+        return None, False
+    rest_from, is_open = file.tell(), False
     data = first_line + file.read()
     try:
-        return Line(rest_from - len(first_line), data, json.loads(data))
+        return Line(rest_from - len(first_line), data, json.loads(data)), False
+    except json.JSONDecodeError as error:
+        # A value that is cut off is wrong in its last line.
+        is_open = "\n" not in error.doc[error.pos :].rstrip()
     except (ValueError, RecursionError):
-        file.seek(rest_from)
-        return None
+        pass
+    file.seek(rest_from)
+    return None, is_open
 
 
-def _is_opening(first_line: bytes) -> bool:
-    return first_line.removeprefix(BOM_UTF8).strip() in _OPENINGS
-
-
-def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line]:
-    """The values of a line that is not one JSON value."""
+def _values_in(data: bytes, number: int, offset: int, *, is_open: bool) -> Iterator[Line]:
+    """The values of a line that is not one JSON value; `is_open` if it begins a value on many."""
     text, begin = data.decode("latin-1"), 0  # with one character for each byte
     while (found := _next_value(text, begin)) is not None:
         start, end = found
@@ -109,8 +112,7 @@ def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line]:
         yield Line(offset + start, data[start:end], value, number)
         begin = end
     if rest := data[begin:].rstrip():
-        # The writer may go on behind the file, or complete a value on many lines.
-        is_cut = not data.endswith(b"\n") or (offset == 0 and _is_opening(data))
+        is_cut = is_open or not data.endswith(b"\n")
         yield Line(offset + begin, rest, None, number, _NO_JSON, is_cut)
 
 

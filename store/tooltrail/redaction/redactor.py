@@ -69,65 +69,112 @@ def redact(data: bytes, rules: RuleSet) -> Redacted:
 def redact_json(data: bytes, rules: RuleSet) -> Redacted:
     """The bytes with each secret replaced. JSON stays JSON.
 
-    A match can go on behind the string that holds the secret, such as that of a private key without
-    its end. An expression of a user may match a text only as it is without the escapes of JSON.
-    Then each value is redacted by itself.
+    An expression of a user may match a text of JSON only as it is without escapes. So each text
+    with escapes is searched once more.
     """
     redacted = redact(data, rules)
-    is_done = not rules.unmarked and (not redacted.found or _is_json(redacted.data))
-    return redacted if is_done or not _is_json(data) else _redact_values(data, rules)
+    if not (redacted.found or rules.unmarked) or not _is_json(data):
+        return redacted
+    if not _is_json(redacted.data):
+        redacted = _redact_values(data, rules)
+    return _redact_texts(redacted, rules) if rules.unmarked else redacted
 
 
 def _redact_values(data: bytes, rules: RuleSet) -> Redacted:
-    """JSON with the secrets in each string replaced, and each value that is a part of a match.
+    """JSON in which a match goes beyond a value, or cuts an escape.
 
-    A match that begins with a secret of one string says nothing about the values behind it.
+    Each value with a part of a match is redacted by itself. If that does not find the secret, the
+    value is replaced as a whole; but the name of a member stays. If the secret is found, it says
+    nothing about the values behind, which the match may cover, too: a private key without an end.
     """
     spans = deque(StreamRedactor(rules).search(data, is_last=True)[0])
-    clean, found, at = bytearray(), list[Finding](), 0
+    own = {one.name for one in rules.unmarked}
+    clean, found, at = bytearray(), list[str](), 0
     settled: _Span | None = None
     for value in _VALUE.finditer(data):
         begin, end = value.span("value")
         while spans and spans[0].end <= begin:
             spans.popleft()
-        first = spans[0] if spans and spans[0].start < end else None
-        if first is None and data.find(b"\\", begin, end) < 0:
+        here = [one for one in spans if one.start < end]
+        if not here:
             continue
-        kept, secrets = _redact_value(data[begin:end], rules)
-        while spans and spans[0].end < end:
-            spans.popleft()
-        last = spans[0] if spans and spans[0].start < end else None
-        part = first if first is not None and first.start <= begin else last
-        if part is settled or value["is_name"]:
-            part = None
-        if secrets and (part is None or part.start > begin):
-            settled = last if last and last.rule in {one.rule for one in secrets} else settled
-        elif part is None:
-            continue
-        else:
-            kept, secrets = _mark(part.rule), (Finding(part.rule, 0),)
-        clean += data[at:begin] + b'"'
-        at, done = end, 0
-        for one in secrets:
-            clean += _spelled(kept[done : one.offset])
-            found.append(Finding(one.rule, len(clean)))
-            done = one.offset
-        clean += _spelled(kept[done:]) + b'"'
-    return Redacted(bytes(clean) + data[at:], tuple(found))
+        inside = [one for one in here if _is_inside(one, value)]
+        beyond = next((one for one in here if one not in inside and one is not settled), None)
+        kept, names = _replaced(data, begin, end, inside), [one.rule for one in inside]
+        if not _is_json(kept):
+            kept, names = value["value"], []
+        if kept.startswith(b'"'):
+            kept, more = _redact_text(kept, rules)
+            names += more
+        if beyond is not None and beyond.rule in names:
+            settled, beyond = beyond, None
+        if beyond is None or value["is_name"]:
+            # An expression of a user counts for the text without escapes alone.
+            missed = (one for one in inside if one.rule not in names and one.rule not in own)
+            beyond = next(missed, None)
+        if beyond is not None:
+            kept, names = b'"%b"' % _mark(beyond.rule), [beyond.rule]
+        clean += data[at:begin] + kept
+        found += names
+        at = end
+    clean += data[at:]
+    return Redacted(bytes(clean), _findings(clean, found))
 
 
-def _redact_value(data: bytes, rules: RuleSet) -> Redacted:
-    """The text of a value in JSON; the text may be an object or an array in JSON itself."""
-    if data.startswith(b'"'):
-        text: str = json.loads(data.decode("utf-8", "surrogatepass"))
-        data = text.encode("utf-8", "surrogatepass")
-    return redact_json(data, rules) if data.startswith((b"{", b"[")) else redact(data, rules)
+def _is_inside(span: _Span, value: re.Match[bytes]) -> bool:
+    """Whether a secret is within the quotes of a string."""
+    begin, end = value.span("value")
+    return value["value"].startswith(b'"') and begin < span.start and span.end < end
 
 
-def _spelled(text: bytes) -> bytes:
-    """A text in JSON, without quotes."""
-    spelled = json.dumps(text_from(text), ensure_ascii=False)[1:-1]
-    return spelled.encode("utf-8", "backslashreplace")
+def _replaced(data: bytes, begin: int, end: int, spans: Sequence[_Span]) -> bytes:
+    """A part of the bytes with the secrets in it replaced."""
+    kept = bytearray()
+    for one in spans:
+        kept += data[begin : one.start] + _mark(one.rule)
+        begin = one.end
+    return bytes(kept + data[begin:end])
+
+
+def _redact_texts(redacted: Redacted, rules: RuleSet) -> Redacted:
+    """JSON with the secrets in its texts with escapes replaced."""
+    names = [one.rule for one in redacted.found]
+
+    def clean_value(value: re.Match[bytes]) -> bytes:
+        if b"\\" not in value["value"]:
+            return value[0]
+        kept, more = _redact_text(value["value"], rules)
+        names.extend(more)
+        return kept + (value["is_name"] or b"")
+
+    clean = _VALUE.sub(clean_value, redacted.data)
+    return redacted if clean == redacted.data else Redacted(clean, _findings(clean, names))
+
+
+def _redact_text(spelled: bytes, rules: RuleSet) -> tuple[bytes, list[str]]:
+    """A string of JSON with the secrets in its text replaced, and the rule of each.
+
+    The text may be JSON itself.
+    """
+    text: str = json.loads(spelled.decode("utf-8", "surrogatepass"))
+    data = text.encode("utf-8", "surrogatepass")
+    clean = redact_json(data, rules) if text.startswith(("{", "[", '"')) else redact(data, rules)
+    if clean.found:
+        kept = json.dumps(text_from(clean.data), ensure_ascii=False)
+        spelled = kept.encode("utf-8", "backslashreplace")
+    return spelled, [one.rule for one in clean.found]
+
+
+def _findings(clean: bytes | bytearray, names: Sequence[str]) -> tuple[Finding, ...]:
+    """The places of the replaced secrets, from the rule of each; a larger one may hold others."""
+    found: list[Finding] = []
+    for rule, count in Counter(names).items():
+        at = -1
+        for _ in range(count):
+            if (at := clean.find(_mark(rule), at + 1)) < 0:
+                break
+            found.append(Finding(rule, at))
+    return tuple(sorted(found, key=lambda one: one.offset))
 
 
 def _mark(rule: str) -> bytes:
@@ -193,7 +240,7 @@ class StreamRedactor:
     def search(self, data: bytes, *, is_last: bool) -> tuple[list[_Span], int]:
         """The secrets in `data` in order, and the end of the bytes that can be sent now.
 
-        Only in the last bytes, a match of an expression of a user may be longer than its rule says.
+        With `is_last`, a match of an expression of a user may be longer than its rule says.
         """
         until = len(data) if is_last else self._safe_end(data)
         found: list[_Span] = []

@@ -66,7 +66,7 @@ def open_(
 
     if name is not None and session_of(name)[1] is None:
         raise click.BadParameter(
-            f"{name!r} has the form of an id: with it, other programs join the session of this id.",
+            f"{name!r} has the form of an id: commands would read it as an id, not as a name.",
             param_hint="'--name'",
         )
     with location.open(create=True) as store:

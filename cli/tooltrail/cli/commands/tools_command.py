@@ -116,7 +116,7 @@ def ls(*, location: Location, wanted: WantedTools, with_calls: bool, output: Lis
     """List the versions of all tools, or the tools that a session offered last.
 
     A version is named by the digest of its definition. Each version is listed once per store. A
-    call is of the version that its session offered last before the call.
+    call counts for the version that its session had offered last when the call began.
     """
     with location.open() as store:
         tools = wanted.read(store.reader)

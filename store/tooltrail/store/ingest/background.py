@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Final
 
 from tooltrail.journal import Cursor
@@ -63,6 +64,9 @@ class _ForkGate:
 
 _FORK_GATE: Final = _ForkGate()
 
+# A fork also takes the lock of `logging`, which a driver uses: after the gate, since it is imported
+# before the gate is registered.
+import_module("logging")
 os.register_at_fork(
     before=_FORK_GATE.begin_fork,
     after_in_parent=_FORK_GATE.end_fork,
@@ -141,7 +145,8 @@ class BackgroundIngester:
 
     def _is_without_thread(self) -> bool:
         # A forked child only appends; its parent or the next reader ingests. A child has no thread,
-        # and its copy of `_state` may be locked for ever. So may that of an interpreter that exits.
+        # and its copy of `_state` may be locked for ever. At the exit of the interpreter, a stopped
+        # thread may hold `_state`, too.
         return self._pid != os.getpid() or sys.is_finalizing()
 
     def _run(self) -> None:

@@ -235,7 +235,7 @@ def _places_of(connection: Connection, word: bytes, goes_on: bool = False) -> _P
         if not (count := words.count(wanted)):
             continue
         total = words.count(b"\n") + 1
-        if 4 * count > 3 * total:
+        if 4 * count > 3 * total and not goes_on:  # a line may have many words that begin so
             found[journal, n] = range(total)
         else:
             lines = enumerate(words.split(b"\n"))
