@@ -71,17 +71,18 @@ def ended_facts(
     _check_times(one.started_at, one.finished_at, at)
     finished_at = one.finished_at or max(at, one.started_at or at)
     policy = one.policy or recorder.policy
+    invocation_id = id_of("call", one.idempotency_key)
     invocation = Invocation(
         recorder,
         session,
         one.call,
         family_of(recorder, one.call, one.family, policy),
         policy,
-        invocation_id=id_of("call", one.idempotency_key),
+        invocation_id=invocation_id,
         started_at=one.started_at or finished_at,
+        # If the call is recorded already, the ingester may remove its folder at any time.
+        folder=f"{invocation_id}.{new_id()}",
     )
-    # If the call is recorded already, the ingester may remove its folder at any time.
-    invocation.spool = invocation.spool.with_name(f"{invocation.id}.{new_id()}")
     start = invocation.start_entry(owner=None)
     is_timed = one.started_at is not None and one.finished_at is not None
     elapsed = finished_at - invocation.started_at

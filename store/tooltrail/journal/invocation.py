@@ -107,14 +107,16 @@ class Invocation:
         *,
         invocation_id: UUID,
         started_at: datetime,
+        folder: str = "",
     ) -> None:
+        """Prepare. `folder` of the spool is for output; by default its name is the id."""
         self.id = invocation_id
         self.call = call
         self.tool_name = call.full_name
         self.family = family
         self.policy = policy
         self.started_at = started_at
-        self.spool = recorder.spool / str(invocation_id)
+        self.spool = recorder.spool / (folder or str(invocation_id))
         self._recorder = recorder
         self._session = session
         self._begun_ns = time.monotonic_ns()
