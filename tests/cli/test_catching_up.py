@@ -150,6 +150,9 @@ def test_a_locked_database_is_read_after_a_short_wait(
         ended = cli.ok("log", "--json")
         assert len(ended.records) == 1
         assert ended.sentence.endswith("it is locked by another process")
+        missing = cli.run("log", "--session", "nightly")
+        assert missing.code == 3
+        assert missing.message.startswith("tooltrail: newer facts may wait in ")
     assert len(cli.ok("log", "--json").records) == 2
 
 
