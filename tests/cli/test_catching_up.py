@@ -275,6 +275,22 @@ def test_a_command_that_waits_for_the_database_says_so(
     )
 
 
+@pytest.mark.parametrize("command", ["open", "close @last"])
+def test_a_session_that_waits_for_the_database_says_so(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    cli.ok("session", "open")
+    cli.ok("session", "ls")
+    monkeypatch.setattr(_long_commands, "_SILENT_S", 0.0)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 1.0)
+    with closing(sqlite3.connect(cli.database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        ended = cli.ok("session", *command.split())
+    assert (
+        "tooltrail: recording takes long: another program may use the database\n" in ended.message
+    )
+
+
 def test_status_says_that_a_journal_is_damaged(cli: Cli) -> None:
     with cli.open() as store:
         run_command(store.open_session(), b"first\n")
