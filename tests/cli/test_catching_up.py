@@ -150,6 +150,9 @@ def test_a_locked_database_is_read_after_a_short_wait(
         ended = cli.ok("log", "--json")
         assert len(ended.records) == 1
         assert ended.sentence.endswith("it is locked by another process")
+        missing = cli.run("log", "--session", "nightly")
+        assert missing.code == 3
+        assert missing.message.startswith("tooltrail: newer facts may wait in ")
     assert len(cli.ok("log", "--json").records) == 2
 
 
@@ -269,6 +272,22 @@ def test_a_command_that_waits_for_the_database_says_so(
     assert ended.code == 5
     assert ended.message.startswith(
         f"tooltrail: {work} takes long: another program may use the database\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["open", "close @last"])
+def test_a_session_that_waits_for_the_database_says_so(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    cli.ok("session", "open")
+    cli.ok("session", "ls")
+    monkeypatch.setattr(_long_commands, "_SILENT_S", 0.0)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 1.0)
+    with closing(sqlite3.connect(cli.database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        ended = cli.ok("session", *command.split())
+    assert (
+        "tooltrail: recording takes long: another program may use the database\n" in ended.message
     )
 
 

@@ -83,5 +83,7 @@ def test_commands_in_messages_name_the_store_that_the_line_names(cli: Cli, tmp_p
     for command in ("log", "status"):
         hint = cli.run(command, "--db", f"sqlite:///{missing}").sentence
         assert hint.endswith("create one with `tooltrail --db URL init`")
+    hint = cli.run("log", "--db", str(tmp_path / "b.db"), "--artifacts", "s3://bucket/a").sentence
+    assert hint.endswith(f"`tooltrail --db {tmp_path}/b.db --artifacts URL init`")
     cli.environment["TOOLTRAIL_DB"] = str(missing)
     assert cli.run("log").sentence.endswith("create one with `tooltrail init`")

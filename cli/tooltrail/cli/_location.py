@@ -1,5 +1,6 @@
 """The location of the store: options, then the environment, then the user's data folder."""
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +30,7 @@ class Location(NamedTuple):
         """Open the store, and close it at the end of the block.
 
         If the store has only a journal, the database is created. If facts could not be ingested,
-        a message is printed on stderr.
+        a message is printed on stderr, also if the block fails: it may lack just these facts.
 
         Args:
             create: whether to create a missing store.
@@ -48,9 +49,12 @@ class Location(NamedTuple):
             create=create or self._has("journal") or self._has("hooks"),
         ) as store:
             store.ingesting = _ingestion_bar
-            yield store
-            if store.lag is not None:
-                say(f"tooltrail: newer facts may wait in {store.spool}: {store.lag}")
+            try:
+                yield store
+            finally:
+                # If the block raises the lag itself, the message of the error is enough.
+                if store.lag is not None and store.lag is not sys.exception():
+                    say(f"tooltrail: newer facts may wait in {store.spool}: {store.lag}")
 
     @property
     def spool_folder(self) -> Path:

@@ -111,7 +111,7 @@ def _pasteable(message: str) -> str:
 def named_store() -> list[str]:
     """The options of this command line that name the store, for a command that works when pasted.
 
-    A message never shows a password, so `URL` stands for the URL of a database.
+    A message never shows a password, so `URL` stands for a URL.
     """
     given: dict[str, str] = {}
     for word, following in pairwise([*sys.argv[1:], ""]):
@@ -119,11 +119,9 @@ def named_store() -> list[str]:
         if word == "--":
             break
         if name in ("--db", "--artifacts", "--spool"):
-            given[name] = value if separator else following
-    if "://" in given.get("--db", ""):
-        given["--db"] = "URL"
-    named = ([name, value] for name, value in given.items() if value and "://" not in value)
-    return [*chain.from_iterable(named)]
+            value = value if separator else following
+            given[name] = "URL" if "://" in value else value
+    return [*chain.from_iterable(named for named in given.items() if named[1])]
 
 
 def say_damage(found: Iterable[object]) -> ExitCode:

@@ -8,6 +8,7 @@ import click
 
 from tooltrail.cli._filters import filter_options, say_missing
 from tooltrail.cli._location import Location
+from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._options import (
     count_option,
     output_options,
@@ -69,7 +70,7 @@ def open_(
             f"{name!r} has the form of an id: commands would read it as an id, not as a name.",
             param_hint="'--name'",
         )
-    with location.open(create=True) as store:
+    with progress_bar("recording", may_wait=True), location.open(create=True) as store:
         parent_id = None if parent is None else store.reader.session(parent).id
         session = store.open_session(name=name, title=title, agent=agent, parent=parent_id)
         write(f"{session.id}\n")
@@ -85,7 +86,7 @@ def close(location: Location, name: str) -> None:
     """
     if not name:
         raise click.UsageError("name a session, or set TOOLTRAIL_SESSION")
-    with location.open() as store:
+    with progress_bar("recording", may_wait=True), location.open() as store:
         view = store.reader.session(name)
         if view.closed_at is not None:
             raise SessionClosedError(f"session {view.id} is already closed")
