@@ -102,6 +102,11 @@ def test_a_pattern_of_the_user_is_found_across_pieces() -> None:
         ),
         ('"[^"]+@corp"', ["me@corp", "you"], [MARK, "you"]),
         ("n[0-9]+", {"a": "line\n12"}, {"a": "line\n12"}),
+        (
+            "^s[0-9]+$",
+            {"a": "s12", "s1": "a s12", "s": [12]},
+            {"a": MARK, MARK: "a s12", "s": [12]},
+        ),
     ],
 )
 def test_a_pattern_of_the_user_sees_json_and_its_texts(

@@ -91,7 +91,7 @@ def _redact_values(data: bytes, rules: RuleSet) -> Redacted:
         while spans and spans[0].end <= begin:
             spans.popleft()
         first = spans[0] if spans and spans[0].start < end else None
-        if first is None and data.find(b"\\", begin, end) < 0:
+        if first is None and not _needs_search(data[begin:end], rules):
             continue
         kept, secrets = _redact_value(data[begin:end], rules)
         while spans and spans[0].end < end:
@@ -114,6 +114,14 @@ def _redact_values(data: bytes, rules: RuleSet) -> Redacted:
             done = one.offset
         clean += _spelled(kept[done:]) + b'"'
     return Redacted(bytes(clean) + data[at:], tuple(found))
+
+
+def _needs_search(value: bytes, rules: RuleSet) -> bool:
+    """Whether a value without a match in the JSON around it may have one in its text."""
+    if b"\\" in value:
+        return True
+    text = value.strip(b'"')
+    return any(_compiled(rule.pattern).search(text) for rule in rules.unmarked)
 
 
 def _redact_value(data: bytes, rules: RuleSet) -> Redacted:
