@@ -61,8 +61,8 @@ class RuleSet:
         """These rules, and those of a user.
 
         Args:
-            patterns: regular expressions by the name of their rule. They match bytes, in a stream at most
-                `MOST_OF_PATTERN` bytes.
+            patterns: regular expressions by the name of their rule. They match bytes, in a stream
+                at most `MOST_OF_PATTERN` bytes.
             values: secrets by the name of their rule, such as the values of environment variables.
                 They are also found as they are spelled in JSON and in URLs.
 
