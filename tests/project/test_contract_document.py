@@ -32,6 +32,15 @@ def test_every_test_that_proves_a_sentence_is_there() -> None:
     assert named - defined == set()
 
 
+def test_every_function_that_keeps_a_sentence_is_there() -> None:
+    roots = (ROOT / name for name in ("artifacts", "cli", "migrations", "store"))
+    files = [file for root in roots for file in root.rglob("*.py")]
+    words = {word for file in files for word in re.findall(r"\w+", file.read_text())}
+    places = re.findall(r"^\|[^|]*\|([^|]*)\|[^|]*::", DOCUMENT, re.MULTILINE)
+    named = {name for place in places for name in re.findall(r"\.(\w+)`", place)}
+    assert named - words - {"py", "md"} == set()
+
+
 def test_every_sentence_names_a_place_and_a_test() -> None:
     rows = table("Sentence by sentence")
     assert len(rows) >= 50

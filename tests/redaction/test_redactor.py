@@ -1,6 +1,7 @@
 """Redacting: the same bytes whatever the pieces, nothing sent too early, rules of the user."""
 
 import json
+import os
 import re
 from itertools import pairwise
 
@@ -102,6 +103,11 @@ def test_a_pattern_of_the_user_is_found_across_pieces() -> None:
         ),
         ('"[^"]+@corp"', ["me@corp", "you"], [MARK, "you"]),
         ("n[0-9]+", {"a": "line\n12"}, {"a": "line\n12"}),
+        (
+            "^s[0-9]+$",
+            {"a": "s12", "s1": "a s12", "s": [12]},
+            {"a": MARK, MARK: "a s12", "s": [12]},
+        ),
     ],
 )
 def test_a_pattern_of_the_user_sees_json_and_its_texts(
@@ -159,6 +165,11 @@ def test_a_value_is_found_in_every_spelling(spelled: str) -> None:
     rules = RuleSet([]).extended(values={"db-password": 'p"a\nss wört'})
     data = f"x={spelled}&y".encode()
     assert redact(data, rules).data == b"x=[REDACTED:db-password]&y"
+
+
+def test_a_variable_that_is_not_utf_8_is_found_by_its_bytes() -> None:
+    rules = RuleSet([]).extended(values={"own": os.fsdecode(b"se\xffcret-1")})
+    assert redact(b"x=se\xffcret-1 y", rules).data == f"x={MARK} y".encode()
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,8 @@ class Invocation:
     def _interrupted(self, reason: str, partial_output: Sequence[StreamRecord]) -> CompleteOutput:
         check_type("reason", reason, str)
         check_type("partial_output", partial_output, Sequence)
+        for stream in partial_output:
+            check_type("a stream", stream, StreamRecord)
         error = error_of_interruption(reason)
         return CompleteOutput.failure(self.call.tool_name, error, partial_output)
 

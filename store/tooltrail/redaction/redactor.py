@@ -69,8 +69,8 @@ def redact(data: bytes, rules: RuleSet) -> Redacted:
 def redact_json(data: bytes, rules: RuleSet) -> Redacted:
     """The bytes with each secret replaced. JSON stays JSON.
 
-    An expression of a user may match a text of JSON only as it is without escapes. So each text
-    with escapes is searched once more.
+    An expression of a user may match a text of JSON only as it is by itself, without escapes. So
+    each text is searched once more for the expressions of a user.
     """
     redacted = redact(data, rules)
     if not (redacted.found or rules.unmarked) or not _is_json(data):
@@ -137,11 +137,11 @@ def _replaced(data: bytes, begin: int, end: int, spans: Sequence[_Span]) -> byte
 
 
 def _redact_texts(redacted: Redacted, rules: RuleSet) -> Redacted:
-    """JSON with the secrets in its texts with escapes replaced."""
+    """JSON with the secrets in each of its texts replaced."""
     names = [one.rule for one in redacted.found]
 
     def clean_value(value: re.Match[bytes]) -> bytes:
-        if b"\\" not in value["value"]:
+        if not value[0].startswith(b'"'):
             return value[0]
         kept, more = _redact_text(value["value"], rules)
         names.extend(more)

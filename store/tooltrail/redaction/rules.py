@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Final
 
@@ -60,8 +61,8 @@ class RuleSet:
         """These rules, and those of a user.
 
         Args:
-            patterns: regular expressions by the name of their rule. They match bytes, with at most
-                `MOST_OF_PATTERN` bytes.
+            patterns: regular expressions by the name of their rule. They match bytes, in a stream
+                at most `MOST_OF_PATTERN` bytes.
             values: secrets by the name of their rule, such as the values of environment variables.
                 They are also found as they are spelled in JSON and in URLs.
 
@@ -108,6 +109,8 @@ def _rule_of_value(name: str, value: str) -> Rule:
 
     in_json = (json.dumps(value, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))
     texts = {data, *(one.encode("utf-8", "surrogatepass") for one in in_json)}
+    with suppress(UnicodeEncodeError):  # the bytes of a variable that is not UTF-8
+        texts.add(value.encode("utf-8", "surrogateescape"))
     texts |= {one.encode() for one in (quote(data, safe=""), quote(data), quote_plus(data))}
     spellings = sorted(texts, key=len, reverse=True)
     pattern = b"|".join(map(re.escape, spellings))

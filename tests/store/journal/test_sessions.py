@@ -459,6 +459,7 @@ WRONG: list[tuple[str, str, Callable[[Session, Any], object]]] = [
     ("family", "str", lambda session, wrong: session.start(BASH, family=wrong)),
     ("reason", "str", lambda session, wrong: session.start(BASH).interrupt(wrong)),
     ("partial_output", "Sequence", lambda session, wrong: session.start(BASH).interrupt("", wrong)),
+    ("a stream", "StreamRecord", lambda session, wrong: session.start(BASH).interrupt("", [wrong])),
     ("output", "CompleteOutput", lambda session, wrong: session.start(shell_call()).finish(wrong)),
     ("seen", "str", lambda session, wrong: session.start(shell_call()).finish(made(), seen=wrong)),
     ("role", "str", lambda session, wrong: session.start(shell_call()).capture(wrong)),
@@ -526,6 +527,8 @@ def test_a_wrong_type_of_a_list_or_of_a_store_is_an_invalid_record_too(
         session.messages(wrong)
     with pytest.raises(InvalidRecordError, match="policy must be of type Policy, not str"):
         open_store(tmp_path / "other.db", policy=wrong).open_session()
+    with pytest.raises(InvalidRecordError, match="free_bytes must be of type int, not str"):
+        open_store(tmp_path / "other.db", free_bytes=wrong).open_session()
 
 
 def test_an_unknown_option_of_a_session_is_named(store: Store) -> None:
