@@ -164,5 +164,8 @@ def test_files_and_folders_that_cannot_be_read_are_told() -> None:
         (root / "x").write_text("hit\n")
         (root / "x").chmod(0)
         (root / "folder").mkdir(mode=0)
+        (root / "listed").mkdir(mode=0o744)
+        (root / "listed" / "x").write_text("hit\n")
         worker = "tooltrail.workspace._search_worker"
-        assert run_python(code, name, user=NOBODY, imports=worker)[0] == "0 ['folder', 'x']\n"
+        expected = "0 ['folder', 'listed', 'x']\n"
+        assert run_python(code, name, user=NOBODY, imports=worker)[0] == expected
