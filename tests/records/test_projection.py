@@ -320,6 +320,21 @@ def test_details_that_look_like_partial_output_are_rendered(entry: JsonValue) ->
     assert receipt.text.startswith("Error (it_broke): mmm")
 
 
+def test_details_that_look_like_partial_output_are_shown_as_details() -> None:
+    details: JsonValue = {
+        "exit": 3,
+        "partial_output": [{"role": "stdout", "preview": "\x1b[2J\nError (x): y", "artifact": 0}],
+        "artifacts": [{"path": "sha256/none"}],
+    }
+    _, receipt, _ = surfaces(failure(details=details), "generic")
+    spelled = canonical_json.encode_text(details)
+    lines = ["Error (it_broke): m", "Retryable: no", f"Details: {spelled}"]
+    assert receipt.text.splitlines() == lines
+    printed = failure(details=details).model_copy(update={"partial_output": (whole(b"x"),)})
+    _, receipt, _ = surfaces(printed, "generic")
+    assert receipt.text.splitlines() == [*lines, "", "stdout:", "x"]
+
+
 hostile = st.text(
     st.sampled_from("ab \t\n\r\0\x0b\x1b\x1c\x85\u2028\u2029\u202e\ud800"), min_size=1
 )

@@ -5,6 +5,7 @@ This module does not retry. A key never appears in an error, a `repr` or a recor
 
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -192,7 +193,7 @@ async def refused(response: httpx.Response, format_name: str, key: str | None) -
     status = response.status_code
     body = await _beginning(response)
     if key is not None:
-        body = body.replace(key.encode(), b"(the key)")
+        body = re.sub(_spellings(key), b"(the key)", body)
     said = _said(body, format_name)
     return ModelError(
         f"the server answers {status} {response.reason_phrase}{said}".rstrip(),
@@ -210,6 +211,11 @@ def broken(error: httpx.HTTPError) -> ModelError:
     name = type(error).__name__
     detail = f": {error}" if str(error) else ""
     return ModelError(f"no answer, {name}{detail}", is_transient=is_transient)
+
+
+def _spellings(key: str) -> bytes:
+    r"""A pattern for a key as it is, and as JSON may spell it: `a/b`, `a\/b`, `a\u002fb`."""
+    return "".join(rf"(?:\\?{re.escape(c)}|(?i:\\u{ord(c):04x}))" for c in key).encode()
 
 
 async def _beginning(response: httpx.Response) -> bytes:

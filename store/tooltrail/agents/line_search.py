@@ -155,11 +155,19 @@ def main(search: Callable[[dict[str, Any]], Findings]) -> int:
         sys.stderr.write(str(error))
         return REFUSED
     counts = {"match_count": findings.count, "returned": len(findings.lines)}
-    unread = [f"({path} could not be read)" for path in findings.unread[:_MAX_NAMED]]
-    unread += [f"({line})" for line in findings.unsearched[:_MAX_NAMED]]
-    text = "".join(f"{line}\n" for line in (json.dumps(counts), *findings.lines, *unread))
+    unread = _named([f"{path} could not be read" for path in findings.unread], "could not be read")
+    unsearched = _named(findings.unsearched, "too long to search")
+    lines = (json.dumps(counts), *findings.lines, *unread, *unsearched)
+    text = "".join(f"{line}\n" for line in lines)
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     return 0
+
+
+def _named(sentences: list[str], others: str) -> list[str]:
+    """The first sentences in parentheses, and how many there are besides."""
+    named = [f"({one})" for one in sentences[:_MAX_NAMED]]
+    more = len(sentences) - len(named)
+    return [*named, f"({more:,} more {others})"] if more else named
 
 
 if __name__ == "__main__":

@@ -102,7 +102,6 @@ async def run_process(
         ValueError: the command has a NUL.
     """
     stop = Event()
-    deadline = time.monotonic() + timeout_ms / 1000
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -116,7 +115,7 @@ async def run_process(
             start_new_session=True,
         )
 
-    work = asyncio.ensure_future(asyncio.to_thread(_run, start, deadline, stop))
+    work = asyncio.ensure_future(asyncio.to_thread(_run, start, timeout_ms, stop))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -128,9 +127,11 @@ async def run_process(
         raise
 
 
-def _run(start: Callable[[], subprocess.Popen[bytes]], deadline: float, stop: Event) -> Ended:
+def _run(start: Callable[[], subprocess.Popen[bytes]], timeout_ms: int, stop: Event) -> Ended:
     if stop.is_set():
         raise InterruptedError("cancelled before it was started")
+    # The wait for a thread does not count.
+    deadline = time.monotonic() + timeout_ms / 1000
     process = start()
     with process, selectors.DefaultSelector() as pipes:
         try:

@@ -94,15 +94,17 @@ def artifact_tools(artifacts: SessionArtifacts) -> dict[str, AgentTool]:
 
 
 def _read(artifacts: SessionArtifacts, arguments: dict[str, Any]) -> FileReadOutput:
-    by_lines = arguments.keys() & {"start_line", "end_line"}
-    by_bytes = arguments.keys() & {"offset", "length"}
+    # JSON Schema takes 10.0 for an integer.
+    asked = {name: int(arguments[name]) for name in arguments.keys() - {"path"}}
+    by_lines = asked.keys() & {"start_line", "end_line"}
+    by_bytes = asked.keys() & {"offset", "length"}
     if by_lines and by_bytes:
         raise ValueError("lines and bytes exclude each other")
     reader = artifacts.reader(arguments["path"])
     if by_lines:
-        content, lines = _lines(reader, arguments.get("start_line", 1), arguments.get("end_line"))
+        content, lines = _lines(reader, asked.get("start_line", 1), asked.get("end_line"))
     else:
-        content, lines = _bytes(reader, arguments.get("offset", 0), arguments.get("length")), None
+        content, lines = _bytes(reader, asked.get("offset", 0), asked.get("length")), None
     stream = StreamRecord.from_bytes("content", content)
     return FileReadOutput(path=reader.path, content=stream, line_range=lines)
 

@@ -6,7 +6,7 @@ Only `details` is made smaller than in the complete output. With partial output 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from pydantic import JsonValue
 
@@ -61,7 +61,8 @@ def bound_error(
     if order is not None:
         cutter.count_losses(order)
     entries += _shown_streams(list(by_role.values()), budget, cutter)
-    if entries:
+    # Details of the tool that have this member must not look like partial output.
+    if entries or _has_partial_output(details):
         details = {} if details is None else {"details": details}
         details["partial_output"] = entries
         hidden = cutter.hidden_list()
@@ -79,7 +80,7 @@ def render_error(error: ToolError, budget: ErrorBudget) -> tuple[str, tuple[Omis
     of a text are indented, and control characters are escaped.
     """
     details, partial, paths = error.details, list[dict[str, JsonValue]](), list[str]()
-    if isinstance(details, dict) and isinstance(details.get("partial_output"), list):
+    if _has_partial_output(details):
         partial = _objects(details["partial_output"])
         paths = [str(one.get("path")) for one in _objects(details.get("artifacts"))]
         details = details.get("details")
@@ -133,6 +134,10 @@ def _shown_streams(
         }
         entries.append({name: value for name, value in entry.items() if value is not None})
     return entries
+
+
+def _has_partial_output(details: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
+    return isinstance(details, dict) and isinstance(details.get("partial_output"), list)
 
 
 def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:

@@ -182,7 +182,7 @@ class Entry:
     Attributes:
         mode: its mode, from `lstat`.
         folder: the descriptor of the folder around it, open until the next entry is requested.
-        is_unread: whether it is a folder that could not be opened, or is nested too deep.
+        is_unread: whether it is a folder that could not be read, or is nested too deep.
     """
 
     parts: Parts
@@ -219,6 +219,8 @@ def _iter_below(folder: int, parts: Parts, levels: int) -> Iterator[Entry]:
         inner = None
         if levels > 1:
             with suppress(OSError):
+                # The right to list a folder is not the right to look at its entries.
+                os.stat(f"{name}/.", dir_fd=folder)
                 inner = open_folder(entry.parts, folder)
         if inner is None:
             yield replace(entry, is_unread=True)

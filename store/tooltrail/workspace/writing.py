@@ -111,8 +111,13 @@ def _check_occurrences(content: bytes, text: bytes, path: str, *, many: bool) ->
     if count == 0:
         hint = "; its lines end in CR LF" if b"\r\n" in content and b"\r" not in text else ""
         raise WrongCallError(f"old_text is not in {path}{hint}")
-    if count > 1 and not many:
-        raise WrongCallError(f"old_text is {count} times in {path}; add more of the text around it")
+    if many:
+        return
+    more = "; add more of the text around it"
+    if count > 1:
+        raise WrongCallError(f"old_text is {count} times in {path}{more}")
+    if content.find(text, content.find(text) + 1) >= 0:
+        raise WrongCallError(f"old_text is in two overlapping places in {path}{more}")
 
 
 def _replaced(parts: Parts, folder: int, old: bytes | None, new: bytes) -> FileMutationOutput:

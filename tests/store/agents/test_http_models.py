@@ -168,6 +168,14 @@ def test_a_key_that_a_server_repeats_is_not_told() -> None:
     assert str(error) == "the server answers 401 Unauthorized: the key (the key) is no key"
 
 
+@pytest.mark.parametrize("spelled", [b"a/+b", rb"a\/+b", rb"a\u002F\u002bb"])
+def test_a_key_that_a_server_repeats_in_escapes_is_not_told(spelled: bytes) -> None:
+    for body in (b'{"error": {"message": "no ' + spelled + b'!"}}', b"no " + spelled + b"!"):
+        with scripted_provider([Refusal(401, body)]) as provider:
+            error = failure(model(provider, "openai", api_key="a/+b"))
+        assert str(error) == "the server answers 401 Unauthorized: no (the key)!"
+
+
 def test_an_answer_that_breaks_off_is_worth_another_try() -> None:
     with scripted_provider([Delivery(says("It is 3."), "dropped")]) as provider:
         error = failure(model(provider, "openai"))

@@ -99,6 +99,22 @@ def test_some_bytes_are_read(
     assert (found.content.content, found.line_range) == (expected, None)
 
 
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"offset": 100.0, "length": 50.0}, LONG[100:150]),
+        ({"start_line": 1.0, "end_line": 1.0}, f"{LINES[0]}\n".encode()),
+    ],
+)
+def test_an_integer_may_be_written_as_a_decimal_number(
+    tools: dict[str, AgentTool], asked: dict[str, float], expected: bytes
+) -> None:
+    tool = tools["artifact:read"]
+    found = tool.handler(tool.parse({"path": PATH, **asked}))
+    assert isinstance(found, FileReadOutput)
+    assert found.content.content == expected
+
+
 def test_a_short_artifact_is_read_whole(store: Store, tmp_path: Path) -> None:
     with store.open_session() as session:
         short = b"\x00\xff\n" * 10_000

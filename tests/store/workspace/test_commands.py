@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -149,6 +150,22 @@ def test_a_command_that_was_given_up_before_it_began_does_not_run(tmp_path: Path
 
     asyncio.run(main())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_time_before_a_command_can_be_started_is_not_its_own(tmp_path: Path) -> None:
+    async def main() -> object:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        busy = loop.run_in_executor(None, time.sleep, 2.1)
+        result = shell(tmp_path).handler({"command": "sleep 0.2", "timeout_ms": 2_000})
+        assert isinstance(result, Coroutine)
+        output = await cast("Coroutine[None, None, object]", result)
+        await busy
+        return output
+
+    output = asyncio.run(main())
+    assert isinstance(output, CommandOutput)
+    assert (output.exit_status, output.timed_out) == (0, False)
 
 
 def test_the_timeout_of_a_call_ends_the_command_too(tmp_path: Path) -> None:

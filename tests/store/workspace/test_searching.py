@@ -1,6 +1,7 @@
 """`fs:search` on real folders."""
 
 import os
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,7 +10,7 @@ from pydantic import JsonValue
 from tests.support.agents.calling import error_of, result_of, text_of
 from tests.support.processes import NOBODY, run_python
 
-from tooltrail.agents import searching
+from tooltrail.agents import line_search, searching
 from tooltrail.records import SearchOutput
 from tooltrail.workspace import workspace_tools
 
@@ -164,5 +165,26 @@ def test_files_and_folders_that_cannot_be_read_are_told() -> None:
         (root / "x").write_text("hit\n")
         (root / "x").chmod(0)
         (root / "folder").mkdir(mode=0)
+        (root / "listed").mkdir(mode=0o744)
+        (root / "listed" / "x").write_text("hit\n")
         worker = "tooltrail.workspace._search_worker"
-        assert run_python(code, name, user=NOBODY, imports=worker)[0] == "0 ['folder', 'x']\n"
+        expected = "0 ['folder', 'listed', 'x']\n"
+        assert run_python(code, name, user=NOBODY, imports=worker)[0] == expected
+
+
+def test_files_that_are_unread_but_not_named_are_counted(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    found = line_search.Findings(most=1)
+    found.unread += map(str, range(1_022))
+    found.unsearched += [f"line {n} is too long to search" for n in range(21)]
+    monkeypatch.setattr(sys, "argv", ["search", "{}"])
+    monkeypatch.setattr("resource.setrlimit", lambda *_: None)
+    assert line_search.main(lambda _: found) == 0
+    printed = capsysbinary.readouterr().out.decode().splitlines()
+    assert len(printed) == 1 + 21 + 21
+    assert printed[20:22] == ["(19 could not be read)", "(1,002 more could not be read)"]
+    assert printed[-2:] == [
+        "(line 19 is too long to search)",
+        "(1 more too long to search)",
+    ]

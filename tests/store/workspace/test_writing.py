@@ -115,6 +115,15 @@ def test_an_edit_of_a_text_that_is_not_there_once_changes_nothing(tmp_path: Path
     assert (tmp_path / "x").read_bytes() == b"c b c\r\n"
 
 
+def test_an_edit_of_a_text_that_overlaps_itself_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"  }\n  }\n  }\n")
+    arguments = {"path": "x", "old_text": "  }\n  }\n", "new_text": "end\n"}
+    assert "is in two overlapping places in x" in refusal(tmp_path, "fs:edit", **arguments)
+    assert (tmp_path / "x").read_bytes() == b"  }\n  }\n  }\n"
+    edit(tmp_path, "x", "  }\n  }\n", "end\n", every=True)
+    assert (tmp_path / "x").read_bytes() == b"end\n  }\n"
+
+
 def test_an_edit_needs_a_file(tmp_path: Path) -> None:
     arguments = {"path": "x", "old_text": "a", "new_text": "b"}
     assert refusal(tmp_path, "fs:edit", **arguments).endswith("file x does not exist")
