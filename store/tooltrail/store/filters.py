@@ -5,10 +5,11 @@ The filter is a plain value; `read.conditions` turns it into SQL.
 
 from dataclasses import dataclass, fields
 from datetime import datetime
+from types import NoneType
 from typing import TYPE_CHECKING, get_args
 from uuid import UUID
 
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, check_type
 from tooltrail.records.states import InvocationState
 
 if TYPE_CHECKING:
@@ -87,7 +88,10 @@ class InvocationFilter:
                     raise InvalidRecordError(
                         f"filter {name} has {value!r:.80}; known are {', '.join(known)}"
                     )
-        for at in (self.since, self.until):
+        check_type("filter min_size", self.min_size, int, NoneType)
+        for name in ("since", "until"):
+            at = getattr(self, name)
+            check_type(f"filter {name}", at, datetime, NoneType)
             if at is not None and at.tzinfo is None:
                 raise InvalidRecordError(f"filter time {at} has no zone")
         if self.expression is not None:

@@ -1,11 +1,11 @@
 """Pages and counts by every filter, against a plain filter of the same records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -282,6 +282,23 @@ def test_a_cursor_that_no_page_gave_is_refused(filled: Filled, cursor: str) -> N
 def test_a_list_of_nothing_is_refused(filled: Filled) -> None:
     with pytest.raises(InvalidRecordError, match="shows nothing"):
         filled.reader.invocations(limit=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda reader: reader.invocations(limit="20"), "limit must be of type int, not str"),
+        (lambda reader: reader.retries(limit=2.5), "limit must be of type int, not float"),
+        (lambda reader: reader.invocations(cursor=5), "cursor must be of type str, not int"),
+        (lambda _: InvocationFilter(min_size=cast("Any", "5")), "filter min_size must be of type"),
+        (lambda _: InvocationFilter(since=cast("Any", "now")), "filter since must be of type"),
+    ],
+)
+def test_a_wrong_type_is_no_damage(
+    parts: StoreParts, call: Callable[[Any], object], problem: str
+) -> None:
+    with pytest.raises(InvalidRecordError, match=problem):
+        call(parts.reader)
 
 
 def test_a_time_without_a_zone_is_refused() -> None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, check_type
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.filters import COLUMN_OF, FAILED, LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES, Columns, Computed, damage_of, make_view
@@ -282,6 +282,7 @@ def _is_direct(filters: InvocationFilter, leads: Sequence[str]) -> bool:
 
 def key_of(cursor: str) -> int:
     """The number in a cursor; raises `InvalidRecordError` if there is none."""
+    check_type("cursor", cursor, str)
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= MAX_KEY_DIGITS):
         raise InvalidRecordError(f"not a cursor of this list: {cursor[:40]!r}")
     return int(cursor)

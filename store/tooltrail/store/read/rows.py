@@ -4,10 +4,11 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from types import NoneType
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.records.errors import DamageError, InvalidRecordError, check_type
 from tooltrail.store.engines.connection import Connection, in_parts
 
 Row: TypeAlias = Sequence[Any]
@@ -55,7 +56,8 @@ def where(conditions: Sequence[Sql]) -> Sql:
 
 
 def check_limit(limit: int | None) -> None:
-    """Raise `InvalidRecordError` for a limit below 1."""
+    """Raise `InvalidRecordError` for a limit below 1, or one that is no number."""
+    check_type("limit", limit, int, NoneType)
     if limit is not None and limit < 1:
         raise InvalidRecordError(f"a list of at most {limit} rows shows nothing; ask for 1 or more")
 
