@@ -67,9 +67,13 @@ _WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 _BROKEN_URL: Final = re.compile(r"postgres(ql)?(\+\w*)?:", re.IGNORECASE)
 """The beginning of a URL without `//`, such as `postgresql:/user:password@host`."""
 
+_AMBIGUOUS: Final = re.compile(r"[^/]*[@?][^/]*@|[^?]*/[^?]*@|.*#")
+"""A URL that libpq reads in another way than `urlsplit`, so that a password could be printed: a
+second `@`, or a `/`, `?` or `#` that is not percent-encoded."""
+
 _UNREADABLE: Final = (
     "the database URL cannot be read; write postgresql://USER:PASSWORD@HOST:PORT/NAME, with %40 for"
-    " an @ and %2F for a / in the password"
+    " an @, %2F for a /, %3F for a ? and %23 for a # in the password"
 )
 
 
@@ -140,6 +144,8 @@ def _file_target(name: str | Path) -> SqliteTarget:
 
 def _server_target(rest: str) -> PostgresTarget:
     url = f"postgresql://{rest}"
+    if _AMBIGUOUS.match(rest):
+        raise InvalidRecordError(_UNREADABLE)
     try:
         parts = urlsplit(url)
         parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
