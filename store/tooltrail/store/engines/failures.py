@@ -27,6 +27,9 @@ _UNDEFINED: Final = "42P01"
 _EXISTS: Final = "42P07"
 """SQLSTATE of a table that exists already."""
 
+_NO_SCHEMA: Final = "3F000"
+"""SQLSTATE of a search_path without a schema that exists and that the user may use."""
+
 _NO_RIGHT: Final = "42501"
 """SQLSTATE of a user who may not read or write a table."""
 
@@ -178,6 +181,11 @@ def _of_server(code: str, sentence: str, words: str, target: Target) -> Tooltrai
     if code == _EXISTS:
         problem = f"the schema has other tables: {sentence}"
         return InvalidRecordError(f"database {target}: {problem}; name another schema or database")
+    if code == _NO_SCHEMA:
+        problem = (
+            "create the schema that the search_path names, or let the user create tables in it"
+        )
+        return InvalidRecordError(f"database {target}: {sentence}; {problem}")
     # Classes 08, 53, 57, 58: connection, resources, operator intervention, system.
     if not code or code[:2] in ("08", "53", "57", "58"):
         return UnavailableError(f"database {target}: {sentence}")
