@@ -409,6 +409,27 @@ def test_a_link_to_a_folder_and_what_no_sink_has_put_are_not_listed(
         assert list(sink.list(prefix)) == []
 
 
+def test_a_root_that_the_encoding_of_the_system_cannot_spell_is_unavailable(tmp_path: Path) -> None:
+    body = """
+        from tooltrail.artifacts.fsspec_sink import open_sink
+        try:
+            open_sink("/\\u65e5").exists("sha256/x")
+        except Exception as error:
+            print(type(error).__name__, ascii(str(error)))
+    """
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(body)],
+        env={**os.environ, **ascii_only},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith("UnavailableError ")
+    assert "set LC_ALL to a locale with UTF-8" in done.stdout
+
+
 def test_a_root_in_memory_that_went_away_is_unavailable() -> None:
     import fsspec
 
