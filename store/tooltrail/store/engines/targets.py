@@ -59,6 +59,9 @@ class PostgresTarget(Frozen):
 
 Target = SqliteTarget | PostgresTarget
 
+_MOST_PATH_BYTES: Final = 504
+"""Longest path of a database: with the end `-journal`, SQLite's MAX_PATHNAME of 512."""
+
 _PORT: Final = "5432"
 _ONE_HOST: Final = re.compile(r"(?P<host>\[.*\]|[^:,]*)(:(?P<port>[0-9]*))?")
 _WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "service"})
@@ -139,6 +142,9 @@ def _file_target(name: str | Path) -> SqliteTarget:
     path = Path(os.path.realpath(absolute_path(name)))
     if os.path.isdir(path):  # noqa: PTH112  never raises, unlike `Path.is_dir`
         raise InvalidRecordError(f"{path} is a folder; a database is a file")
+    if (size := len(os.fsencode(path))) > _MOST_PATH_BYTES:
+        limit = f"SQLite opens no path of more than {_MOST_PATH_BYTES} bytes"
+        raise InvalidRecordError(f"{limit}, and the path of {path.name} has {size}")
     return SqliteTarget(path)
 
 
