@@ -61,12 +61,12 @@ _UNAVAILABLE: Final[dict[int | str, str]] = {
     sqlite3.SQLITE_PERM: "access is denied",
     sqlite3.SQLITE_IOERR: "reading or writing failed",
     "25006": "it is read-only",
-    "25P03": "it ended a transaction that was idle for too long",
-    "25P04": "it ended a transaction that took too long",
+    "25P03": "it ended an idle transaction (idle_in_transaction_session_timeout)",
+    "25P04": "it ended a transaction that took too long (transaction_timeout)",
     "40001": "it undid a transaction that conflicted with another",
     "40P01": "it undid a transaction to end a deadlock",
     "55P03": _LOCKED,
-    "57014": "it ended a statement that took too long",
+    "57014": "it ended a statement that took too long (statement_timeout) or was cancelled",
 }
 """Result codes of SQLite and SQLSTATEs of PostgreSQL after which a retry may succeed."""
 
