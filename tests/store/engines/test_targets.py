@@ -7,7 +7,7 @@ from tests.support.processes import run_python
 
 from tooltrail.records import InvalidRecordError
 from tooltrail.store.engines.database import Database
-from tooltrail.store.engines.targets import PostgresTarget, SqliteTarget, parse_target
+from tooltrail.store.engines.targets import PostgresTarget, SqliteTarget, is_there, parse_target
 from tooltrail.store.opening import create_store
 from tooltrail.store.roots import default_spool
 
@@ -216,4 +216,4 @@ def test_the_longest_path_that_sqlite_opens_is_accepted_and_no_longer_one(tmp_pa
     longest = folder / ("d" * (503 - len(str(folder))))
     create_store(longest).close()
     with pytest.raises(InvalidRecordError, match=r"has 505$"):
-        parse_target(longest.with_name(f"{longest.name}d"))
+        is_there(parse_target(longest.with_name(f"{longest.name}d")))

@@ -125,7 +125,7 @@ def is_there(target: Target) -> bool:
     """Whether there is a database file; True for a server.
 
     Raises:
-        InvalidRecordError: the path is a pipe, a device, or a loop of symbolic links.
+        InvalidRecordError: the path is a pipe, a device, a loop of symbolic links, or too long.
         UnavailableError: the parent folder cannot be read.
     """
     if not isinstance(target, SqliteTarget):
@@ -135,6 +135,9 @@ def is_there(target: Target) -> bool:
         is_found = path.is_symlink() or path.exists()  # a real path is a link only in a loop
         if is_found and not path.is_file():
             raise InvalidRecordError(f"{path} is not a regular file; a database is one")
+    if (size := len(os.fsencode(path))) > _MOST_PATH_BYTES:
+        limit = f"SQLite opens no path of more than {_MOST_PATH_BYTES} bytes"
+        raise InvalidRecordError(f"{limit}, and the path of {path.name} has {size}")
     return is_found
 
 
@@ -142,9 +145,6 @@ def _file_target(name: str | Path) -> SqliteTarget:
     path = Path(os.path.realpath(absolute_path(name)))
     if os.path.isdir(path):  # noqa: PTH112  never raises, unlike `Path.is_dir`
         raise InvalidRecordError(f"{path} is a folder; a database is a file")
-    if (size := len(os.fsencode(path))) > _MOST_PATH_BYTES:
-        limit = f"SQLite opens no path of more than {_MOST_PATH_BYTES} bytes"
-        raise InvalidRecordError(f"{limit}, and the path of {path.name} has {size}")
     return SqliteTarget(path)
 
 
