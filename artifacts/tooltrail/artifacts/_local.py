@@ -154,7 +154,12 @@ class _Access:
 
 def _create(source: Path, target: Path, access: _Access) -> bool:
     with io.BufferedReader(open_without_links(source)) as file:
-        os.fsync(file.fileno())
+        try:
+            os.fsync(file.fileno())
+        except (
+            OSError
+        ) as error:  # names the file: its disk may be another one than that of the root
+            raise OSError(error.errno, error.strerror, str(source)) from error
         try:
             if not _link(file, source, target, access):
                 _copy(file, target, access)

@@ -27,7 +27,12 @@ from tooltrail.artifacts.frame_spans import iter_spans
 from tooltrail.artifacts.private_files import create_private, make_private_folders
 from tooltrail.artifacts.spool_folders import SCRATCH_PREFIX
 from tooltrail.records.digests import Digest, hex_of
-from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
+from tooltrail.records.errors import (
+    DamageError,
+    InvalidRecordError,
+    UnavailableError,
+    unavailable_if_failing,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,10 @@ def source_of(captured: CapturedStream, scratch: Path | None, frame_size: int) -
     if content is None:
         raise InvalidRecordError(f"there are no bytes of {captured.record.role} to publish")
     with _temporary(scratch) as file:
-        with _writing(f"a temporary file for {captured.record.role}"), create_private(file) as raw:
+        with (
+            unavailable_if_failing(f"cannot write a temporary file for {captured.record.role}"),
+            create_private(file) as raw,
+        ):
             index = encode_into(raw, content, frame_size)
         yield Source(file, index)
 
@@ -135,7 +143,7 @@ def copy_of(stored: BinaryIO, path: str, scratch: Path | None) -> Generator[Path
     """Provide a local file with the bytes of `stored`; `path` names the object in errors."""
     with _temporary(scratch) as copy:
         with (
-            _writing(f"a copy of {path} into {copy.parent}"),
+            unavailable_if_failing(f"cannot copy {path} to {copy.parent}"),
             io.BufferedWriter(create_private(copy)) as file,
         ):
             shutil.copyfileobj(stored, file, READ_SIZE)
@@ -146,7 +154,7 @@ def copy_of(stored: BinaryIO, path: str, scratch: Path | None) -> Generator[Path
 def _temporary(scratch: Path | None) -> Generator[Path]:
     """Provide a name for one file in a private folder; the file is removed at the end."""
     with contextlib.ExitStack() as stack:
-        with _writing("a temporary file"):
+        with unavailable_if_failing("cannot write a temporary file"):
             if scratch is None:
                 private = tempfile.TemporaryDirectory(
                     prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True
@@ -165,11 +173,3 @@ def _remove(file: Path) -> None:
     # A leftover file must not make a successful publication fail.
     with contextlib.suppress(OSError):
         file.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _writing(what: str) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UnavailableError(f"cannot write {what}: {error.strerror}") from error

@@ -114,6 +114,9 @@ def _local_site(name: str) -> _Site:
         except OSError as error:
             sentence = f"cannot use {folder} for artifacts: {error.strerror or why(error)}"
             raise UnavailableError(sentence) from error
+        except UnicodeEncodeError as error:
+            sentence = f"cannot use {folder} for artifacts: set LC_ALL to a locale with UTF-8"
+            raise UnavailableError(sentence) from error
         return LocalBackend(cast("FileSystem", _Deferred()), root)
 
     return _Site(f"file://{folder}", LocalBackend.capabilities, open_backend)

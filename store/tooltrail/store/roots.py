@@ -90,7 +90,8 @@ def refuse_spool(spool: Path, root: str) -> None:
 def default_spool(target: Target) -> Path:
     """The spool of a store: `trail.db-spool` beside `trail.db`, else in the user's state folder.
 
-    So every store has its own spool. The state folder follows the XDG Base Directory Specification.
+    So every database has its own spool. The state folder follows the XDG Base Directory
+    Specification.
 
     Raises:
         InvalidRecordError: the user has no home folder.

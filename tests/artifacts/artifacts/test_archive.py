@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import pytest
 import zstandard
@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.sinks import Framed, put_raw
 
+from tooltrail.artifacts._scratch import copy_of
 from tooltrail.artifacts.archive import ArtifactArchive, StoredArtifact
 from tooltrail.artifacts.capture import Capture
 from tooltrail.artifacts.captured import CapturedStream
@@ -190,6 +191,21 @@ def test_no_room_for_a_temporary_file_is_unavailable(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(UnavailableError, match="cannot write a temporary file"):
         archive.publish(CapturedStream(StreamRecord.from_bytes("content", b"x"), staged=None))
+
+
+def test_an_object_that_cannot_be_read_is_not_said_to_be_a_failure_of_the_scratch_folder(
+    tmp_path: Path,
+) -> None:
+    class Broken(io.RawIOBase):
+        def read(self, size: int = -1, /) -> bytes:
+            raise OSError(0, f"the store ended the connection within {size} bytes")
+
+    with (
+        pytest.raises(UnavailableError, match=r"^cannot copy one\.zst to .*: the store ended"),
+        copy_of(cast("BinaryIO", Broken()), "one.zst", tmp_path / "scratch"),
+    ):
+        pass
+    assert list((tmp_path / "scratch").iterdir()) == []
 
 
 def test_a_scratch_folder_is_made_private_and_left_empty(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.system_calls import require_strace
 
 from tooltrail.artifacts.fsspec_sink import open_sink
 from tooltrail.artifacts.sink import ArtifactSink
@@ -394,6 +395,33 @@ def test_a_disk_that_takes_no_more_is_unavailable_and_leaves_no_part(tmp_path: P
     assert list((root / "a").iterdir()) == []
 
 
+def test_a_failing_disk_of_the_source_is_not_said_to_be_that_of_the_root(
+    tmp_path: Path, source: Path
+) -> None:
+    require_strace()
+    script = textwrap.dedent(
+        """
+        import sys
+        from pathlib import Path
+        from tooltrail.artifacts import open_sink
+        try:
+            open_sink(sys.argv[1], create=True).put("a/object", Path(sys.argv[2]))
+        except Exception as error:
+            print(error)
+        """
+    )
+    root = tmp_path / "root"
+    inject = ["-P", str(source), "-e", "inject=fsync:error=EIO"]
+    done = subprocess.run(
+        ["strace", "-f", "-o", os.devnull, *inject, sys.executable, "-c", script, root, source],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = f"cannot publish a/object in file://{root}: Input/output error: {source}\n"
+    assert done.stdout == said
+
+
 def test_a_link_to_a_folder_and_what_no_sink_has_put_are_not_listed(
     sink: ArtifactSink, root: Path, source: Path, tmp_path: Path
 ) -> None:
@@ -407,6 +435,27 @@ def test_a_link_to_a_folder_and_what_no_sink_has_put_are_not_listed(
     assert [found.path for found in sink.list()] == ["a/object"]
     for prefix in ("out/", "in/ob", "a/object/below", "nowhere/at/all"):
         assert list(sink.list(prefix)) == []
+
+
+def test_a_root_that_the_encoding_of_the_system_cannot_spell_is_unavailable(tmp_path: Path) -> None:
+    body = """
+        from tooltrail.artifacts.fsspec_sink import open_sink
+        try:
+            open_sink("/\\u65e5").exists("sha256/x")
+        except Exception as error:
+            print(type(error).__name__, ascii(str(error)))
+    """
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(body)],
+        env={**os.environ, **ascii_only},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith("UnavailableError ")
+    assert "set LC_ALL to a locale with UTF-8" in done.stdout
 
 
 def test_a_root_in_memory_that_went_away_is_unavailable() -> None:

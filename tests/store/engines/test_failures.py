@@ -29,6 +29,8 @@ RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
         ("28P01", AccessRefusedError, "injected"),
         ("3D000", AccessRefusedError, "injected"),
         ("25006", UnavailableError, "it is read-only"),
+        ("25P03", UnavailableError, r"\(idle_in_transaction_session_timeout\)$"),
+        ("57014", UnavailableError, r"\(statement_timeout\) or was cancelled$"),
         ("53100", DiskFullError, "the disk is full"),
         ("40P01", UnavailableError, "deadlock"),
         ("57P01", UnavailableError, "injected"),

@@ -8,9 +8,12 @@ import pytest
 from psycopg import sql
 from sqlalchemy import URL, make_url
 from tests.support.call_facts import ended, next_id, started
+from tests.support.evidence import check_database
 from tests.support.store_parts import store_parts
 
 from tooltrail.records import InvalidRecordError, StoreNotFoundError
+from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.opening import create_store, store_revision
 
 SETTINGS = {
@@ -26,6 +29,12 @@ TEXT = "漢字 \\x00 ü".encode()
 def server_of(url: str) -> str:
     """The URL of a database for psycopg."""
     return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def with_schema(postgres_url: str, name: str) -> str:
+    """The URL of a schema of a database; `name` is an element of a search_path."""
+    options = {"options": f"-c search_path={name}"}
+    return make_url(postgres_url).update_query_dict(options).render_as_string(hide_password=False)
 
 
 @pytest.mark.parametrize("place", ["database", "url"])
@@ -89,7 +98,30 @@ def test_a_store_in_another_schema_is_not_found(postgres_url: str, tmp_path: Pat
     create_store(postgres_url, artifacts=tmp_path / "artifacts").close()
     with psycopg.connect(server_of(postgres_url), autocommit=True) as connection:
         connection.execute("CREATE SCHEMA other")
-    options = {"options": "-c search_path=other"}
-    url = make_url(postgres_url).update_query_dict(options).render_as_string(hide_password=False)
     with pytest.raises(StoreNotFoundError, match=r"no store in .*, schema other; create one"):
-        store_revision(url)
+        store_revision(with_schema(postgres_url, "other"))
+
+
+@pytest.mark.parametrize("name", ["My Schema", "Upper", "a.b", 'a"b'])
+def test_a_schema_whose_name_needs_quotes_can_be_checked(
+    postgres_url: str, tmp_path: Path, name: str
+) -> None:
+    with psycopg.connect(server_of(postgres_url), autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+        path = sql.Identifier(name).as_string().replace(" ", r"\ ")
+    with create_store(with_schema(postgres_url, path), artifacts=tmp_path / "artifacts") as store:
+        assert check_database(store.database) == []
+
+
+def test_a_schema_that_does_not_exist_is_said_to_be_missing(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    url = with_schema(postgres_url, "nowhere")
+    with pytest.raises(InvalidRecordError, match="to create in; create the schema that the search"):
+        create_store(url, artifacts=tmp_path / "artifacts")
+
+
+def test_a_password_that_is_not_utf8_is_not_said_to_be_in_the_database() -> None:
+    database = Database(parse_target("postgresql://user:%ff@127.0.0.1:1/db"))
+    with pytest.raises(InvalidRecordError, match="the database URL cannot be read"):
+        database.read().__enter__()

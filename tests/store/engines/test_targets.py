@@ -7,7 +7,8 @@ from tests.support.processes import run_python
 
 from tooltrail.records import InvalidRecordError
 from tooltrail.store.engines.database import Database
-from tooltrail.store.engines.targets import PostgresTarget, SqliteTarget, parse_target
+from tooltrail.store.engines.targets import PostgresTarget, SqliteTarget, is_there, parse_target
+from tooltrail.store.opening import create_store
 from tooltrail.store.roots import default_spool
 
 SECRET = "a-very-secret-word"
@@ -138,6 +139,11 @@ def test_a_password_is_used_and_never_shown(url: str) -> None:
         "://",
         "postgresql://user:word@host:port/db",
         f"postgresql://user@host:{SECRET}/db",
+        f"postgresql://user:word@{SECRET}@host/db",
+        f"postgresql://user:1/{SECRET}@host/db",
+        f"postgresql://user:1?x={SECRET}@host/db",
+        f"postgresql://user:1#{SECRET}@host/db",
+        "postgresql://host/db#other",
         "trail\0.db",
         Path("trail\0.db"),
         "postgresql://host/d\0b",
@@ -200,3 +206,14 @@ except StoreNotFoundError:
 def test_the_home_of_an_unknown_user_is_refused(name: str) -> None:
     with pytest.raises(InvalidRecordError, match="the home folder in '~no-such-user"):
         parse_target(name)
+
+
+def test_the_longest_path_that_sqlite_opens_is_accepted_and_no_longer_one(tmp_path: Path) -> None:
+    folder = tmp_path
+    while len(str(folder)) < 350:
+        folder /= "f" * 50
+    folder.mkdir(parents=True)
+    longest = folder / ("d" * (503 - len(str(folder))))
+    create_store(longest).close()
+    with pytest.raises(InvalidRecordError, match=r"has 505$"):
+        is_there(parse_target(longest.with_name(f"{longest.name}d")))

@@ -278,6 +278,7 @@ def test_a_root_that_is_the_old_one_or_does_not_last_is_refused(
 ) -> None:
     link = tmp_path / "link"
     link.symlink_to(old)
+    scatter(old, 1)  # no record refers to the object
     for same in (str(old), f"file://{old}", str(link)):
         with pytest.raises(InvalidRecordError, match="already"):
             relocate(used, same)

@@ -27,6 +27,9 @@ _UNDEFINED: Final = "42P01"
 _EXISTS: Final = "42P07"
 """SQLSTATE of a table that exists already."""
 
+_NO_SCHEMA: Final = "3F000"
+"""SQLSTATE of a search_path without a schema that exists and that the user may use."""
+
 _NO_RIGHT: Final = "42501"
 """SQLSTATE of a user who may not read or write a table."""
 
@@ -58,12 +61,12 @@ _UNAVAILABLE: Final[dict[int | str, str]] = {
     sqlite3.SQLITE_PERM: "access is denied",
     sqlite3.SQLITE_IOERR: "reading or writing failed",
     "25006": "it is read-only",
-    "25P03": "it ended a transaction that was idle for too long",
-    "25P04": "it ended a transaction that took too long",
+    "25P03": "it ended an idle transaction (idle_in_transaction_session_timeout)",
+    "25P04": "it ended a transaction that took too long (transaction_timeout)",
     "40001": "it undid a transaction that conflicted with another",
     "40P01": "it undid a transaction to end a deadlock",
     "55P03": _LOCKED,
-    "57014": "it ended a statement that took too long",
+    "57014": "it ended a statement that took too long (statement_timeout) or was cancelled",
 }
 """Result codes of SQLite and SQLSTATEs of PostgreSQL after which a retry may succeed."""
 
@@ -178,6 +181,11 @@ def _of_server(code: str, sentence: str, words: str, target: Target) -> Tooltrai
     if code == _EXISTS:
         problem = f"the schema has other tables: {sentence}"
         return InvalidRecordError(f"database {target}: {problem}; name another schema or database")
+    if code == _NO_SCHEMA:
+        problem = (
+            "create the schema that the search_path names, or let the user create tables in it"
+        )
+        return InvalidRecordError(f"database {target}: {sentence}; {problem}")
     # Classes 08, 53, 57, 58: connection, resources, operator intervention, system.
     if not code or code[:2] in ("08", "53", "57", "58"):
         return UnavailableError(f"database {target}: {sentence}")

@@ -69,7 +69,7 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
         logger.addHandler(logging.NullHandler())
     try:
         conninfo = make_conninfo(target.url, options=options, client_encoding="UTF8", **settings)
-    except psycopg.ProgrammingError:
+    except (psycopg.ProgrammingError, UnicodeDecodeError):
         # No cause: it may quote a part of a password.
         raise InvalidRecordError("the database URL cannot be read") from None
 

@@ -59,6 +59,9 @@ class PostgresTarget(Frozen):
 
 Target = SqliteTarget | PostgresTarget
 
+_MOST_PATH_BYTES: Final = 504
+"""Longest path of a database: with the end `-journal`, SQLite's MAX_PATHNAME of 512."""
+
 _PORT: Final = "5432"
 _ONE_HOST: Final = re.compile(r"(?P<host>\[.*\]|[^:,]*)(:(?P<port>[0-9]*))?")
 _WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "service"})
@@ -67,9 +70,13 @@ _WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 _BROKEN_URL: Final = re.compile(r"postgres(ql)?(\+\w*)?:", re.IGNORECASE)
 """The beginning of a URL without `//`, such as `postgresql:/user:password@host`."""
 
+_AMBIGUOUS: Final = re.compile(r"[^/]*[@?][^/]*@|[^?]*/[^?]*@|.*#")
+"""A URL that libpq reads in another way than `urlsplit`, so that a password could be printed: a
+second `@`, or a `/`, `?` or `#` that is not percent-encoded."""
+
 _UNREADABLE: Final = (
     "the database URL cannot be read; write postgresql://USER:PASSWORD@HOST:PORT/NAME, with %40 for"
-    " an @ and %2F for a / in the password"
+    " an @, %2F for a /, %3F for a ? and %23 for a # in the password"
 )
 
 
@@ -118,7 +125,7 @@ def is_there(target: Target) -> bool:
     """Whether there is a database file; True for a server.
 
     Raises:
-        InvalidRecordError: the path is a pipe, a device, or a loop of symbolic links.
+        InvalidRecordError: the path is a pipe, a device, a loop of symbolic links, or too long.
         UnavailableError: the parent folder cannot be read.
     """
     if not isinstance(target, SqliteTarget):
@@ -128,6 +135,9 @@ def is_there(target: Target) -> bool:
         is_found = path.is_symlink() or path.exists()  # a real path is a link only in a loop
         if is_found and not path.is_file():
             raise InvalidRecordError(f"{path} is not a regular file; a database is one")
+    if (size := len(os.fsencode(path))) > _MOST_PATH_BYTES:
+        limit = f"SQLite opens no path of more than {_MOST_PATH_BYTES} bytes"
+        raise InvalidRecordError(f"{limit}, and the path of {path.name} has {size}")
     return is_found
 
 
@@ -140,6 +150,8 @@ def _file_target(name: str | Path) -> SqliteTarget:
 
 def _server_target(rest: str) -> PostgresTarget:
     url = f"postgresql://{rest}"
+    if _AMBIGUOUS.match(rest):
+        raise InvalidRecordError(_UNREADABLE)
     try:
         parts = urlsplit(url)
         parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))

@@ -30,16 +30,16 @@ _PARTS_OF_FILE: Final = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
 _PARTS_ON_SERVER: Final = """
 SELECT CASE relkind WHEN 'v' THEN 'view' ELSE 'table' END, relname, relname, NULL FROM pg_class
-    WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v')
+    WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind IN ('r', 'p', 'v')
 UNION ALL SELECT 'column', c.relname || '.' || a.attname, c.relname, NULL
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+    WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
     AND a.attnum > 0 AND NOT a.attisdropped
 UNION ALL SELECT 'index', indexname, tablename, NULL FROM pg_indexes
     WHERE schemaname = current_schema()
 UNION ALL SELECT 'trigger', t.tgname, c.relname, t.tgenabled::text
     FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-    WHERE c.relnamespace = current_schema()::regnamespace AND NOT t.tgisinternal
+    WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND NOT t.tgisinternal
 """
 """Selects kind, name, table and definition: `tgenabled` for a trigger, else NULL."""
 

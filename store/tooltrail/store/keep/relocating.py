@@ -42,6 +42,7 @@ from tooltrail.store.locking import ingest_lock
 from tooltrail.store.marks import mark_root, refuse_other_roots, unmark_root
 from tooltrail.store.roots import (
     mark_path,
+    real_root,
     refuse_nested,
     refuse_spool,
     remembered_root,
@@ -148,9 +149,7 @@ class ObjectCopier:
         finally:
             self._new.sink.delete(path)
         if is_same:
-            old, new = self._old.sink.url, self._new.sink.url
-            message = f"the artifacts are in {new} already: it is the same place as {old}"
-            raise InvalidRecordError(message)
+            raise _same_place(self._old.sink.url, self._new.sink.url)
 
     def _copy(self, path: str) -> None:
         with self._old.sink.open(path) as stored, copy_of(stored, path, self._scratch) as copy:
@@ -322,6 +321,9 @@ def _objects(database: Database, old: ArtifactSink) -> Iterator[tuple[str, int |
 def _open_new_root(store: "Store", old: str, url: str) -> ArtifactSink:
     refuse_nested(old, url)
     refuse_spool(store.spool, url)
+    if real_root(old) == real_root(url):
+        # Objects that no record refers to are not those of something else here.
+        raise _same_place(old, url)
     sink = open_sink(url, create=True)
     if not (sink.capabilities.durable and sink.capabilities.cross_process):
         raise InvalidRecordError(f"{sink.url} is not durable storage")
@@ -332,3 +334,7 @@ def _open_new_root(store: "Store", old: str, url: str) -> ArtifactSink:
                 "an artifact root belongs to one store"
             )
     return sink
+
+
+def _same_place(old: str, new: str) -> InvalidRecordError:
+    return InvalidRecordError(f"the artifacts are in {new} already: it is the same place as {old}")
