@@ -156,9 +156,8 @@ def _create(source: Path, target: Path, access: _Access) -> bool:
     with io.BufferedReader(open_without_links(source)) as file:
         try:
             os.fsync(file.fileno())
-        except (
-            OSError
-        ) as error:  # names the file: its disk may be another one than that of the root
+        except OSError as error:
+            # Name the file: its disk may be another one than that of the root.
             raise OSError(error.errno, error.strerror, str(source)) from error
         try:
             if not _link(file, source, target, access):

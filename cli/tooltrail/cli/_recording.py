@@ -270,7 +270,8 @@ class Recording:
             kept = capture.close()
             size = 0 if kept.staged is None else kept.counted.size
             if size < len(content):
-                _say_lost(role, len(content) - size, kept.counted.loss_reason)
+                reason = kept.counted.loss_reason or "no room in the spool"
+                _say_lost(role, len(content) - size, reason)
 
     def _append(self, entries: Sequence[Entry]) -> Cursor:
         if self._request.acknowledge == "process":
