@@ -93,11 +93,12 @@ def _rounds(
     with new_database() as database, new_store(database) as store:
         record_many(store, calls)
         with store.database.read() as connection:
-            rows = {
-                table.name: connection.query(f"SELECT * FROM {table.name}")
-                for table in metadata.sorted_tables
-                if table.name != "store_info"
-            }
+            rows: Rows = {}
+            for table in metadata.sorted_tables:
+                if table.name != "store_info":
+                    names = ", ".join(f'"{one.name}"' for one in table.columns if not one.computed)
+                    found = connection.query(f"SELECT {names} FROM {table.name}")
+                    rows[f"{table.name} ({names})"] = found
     for _ in range(ROUNDS + 1):
         with new_database() as ours, new_database() as raw, new_store(ours) as store:
             new_store(raw).close()
