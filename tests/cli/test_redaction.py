@@ -40,7 +40,7 @@ def test_no_part_of_a_command_keeps_a_secret(cli: Cli) -> None:
 
 def test_a_pattern_that_matches_digests_and_sizes_leaves_the_end_whole(cli: Cli) -> None:
     rules = cli.folder / "rules.toml"
-    rules.write_text("[patterns]\nnumber = '[0-9]{3,}'\n")
+    rules.write_text("[patterns]\nnumber = '[0-9]{3,}'\nword = '[a-z]+_[a-z_]+'\n")
     cli.environment["TOOLTRAIL_REDACTION"] = str(rules)
     cli.exec("--", sys.executable, "-c", "print(12345, 'x' * 2000)", "678")
     assert cli.exec("--", "/no/such/program-910").code == 127

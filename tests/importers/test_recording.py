@@ -133,7 +133,8 @@ def test_a_line_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path) -> 
     assert (second.counts["new"], second.damaged) == (1, ())
 
 
-def test_a_document_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cut", [0, 1, 3])  # before, in and behind a character
+def test_a_document_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path, cut: int) -> None:
     calls = [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]
     logs = [
         {
@@ -142,15 +143,16 @@ def test_a_document_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path)
                 {"role": "assistant", "tool_calls": calls},
             ]
         }
-        for text in ("first", "second", "third")
+        for text in ("first", "second", "日本")
     ]
-    data = "[\n" + ",\n".join(map(json.dumps, logs)) + "\n]\n"
+    lines = (json.dumps(one, ensure_ascii=False) for one in logs)
+    data = ("[\n" + ",\n".join(lines) + "\n]\n").encode()
     path = tmp_path / "logs.json"
-    path.write_text(data[: data.index("third")])
+    path.write_bytes(data[: data.index("日".encode()) + cut])
     first = import_one(tmp_path, path)
     assert (first.counts["calls"], first.damaged[0].is_cut) == (2, True)
     assert import_one(tmp_path, path).counts["new"] == 0  # the writer wrote nothing more
-    path.write_text(data)
+    path.write_bytes(data)
     second = import_one(tmp_path, path)
     assert (second.counts["calls"], second.damaged) == (3, ())
     with opened(tmp_path) as reader:

@@ -120,21 +120,37 @@ def test_a_pattern_of_the_user_sees_json_and_its_texts(
     assert len(found) == data.count(MARK.encode())
 
 
+AWS = ALL["aws-secret-access-key"][1]
+OWN = ["zzz[0-9]", "(?i)password=.*", "secret.*", "key|token", "[A-Z]{8,}", '"[^"]*"', ".+"]
+
+
+@pytest.mark.parametrize("own", OWN)
 @pytest.mark.parametrize(
-    ("where", "value"),
+    ("secret", "value"),
     [
-        *((rule, ["a\nb", "".join(ALL[rule]), {"c": 1}]) for rule in sorted(ALL)),
-        ("name of a member", {"Authorization": f"Bearer {'a1' * 12}"}),
-        ("value before", ["aws_secret_access_key", ALL["aws-secret-access-key"][1]]),
-        ("two", {"Authorization": f"Bearer {'a1' * 12} and {ALL['github-token'][1]}"}),
+        *((ALL[rule][1], ["a\nb", "".join(ALL[rule]), {"c": 1}]) for rule in sorted(ALL)),
+        *((ALL[rule][1], json.dumps({"a": ["".join(ALL[rule])]})) for rule in sorted(ALL)),
+        ("a1" * 12, {"password": "password=x", "Authorization": f"Bearer {'a1' * 12}"}),
+        (AWS, ["password=x", "aws_secret_access_key", AWS]),
+        (AWS, {"out": json.dumps(["secret", "aws_secret_access_key", AWS])}),
+        ("a1" * 12, {"Authorization": f"Bearer {'a1' * 12} and {ALL['github-token'][1]}"}),
     ],
 )
-def test_a_pattern_of_the_user_hides_no_known_secret(where: str, value: object) -> None:
-    data = json.dumps(value).encode()
-    rules = default_rules()
-    wanted = redact_json(data, rules)
-    assert wanted.found, where
-    assert redact_json(data, rules.extended(patterns={"own": "zzz[0-9]"})) == wanted
+def test_a_pattern_of_the_user_hides_no_known_secret(own: str, secret: str, value: object) -> None:
+    data, rules = json.dumps(value).encode(), default_rules()
+    known = {one.rule for one in redact_json(data, rules).found}
+    clean, found = redact_json(data, rules.extended(patterns={"own": own}))
+    json.loads(clean)
+    assert json.dumps(secret)[1:-1].encode() not in clean
+    assert known
+    assert {one.rule for one in found} >= known
+
+
+def test_a_value_of_a_variable_is_found_beside_a_pattern() -> None:
+    rules = default_rules().extended(patterns={"own": "INT-.*"}, values={"pin": "12345678"})
+    clean, found = redact_json(b'{"x": "INT-1", "b": 12345678}', rules)
+    assert json.loads(clean) == {"x": MARK, "b": "[REDACTED:pin]"}
+    assert [one.rule for one in found] == ["own", "pin"]
 
 
 def test_a_value_that_is_a_number_in_json_is_replaced() -> None:

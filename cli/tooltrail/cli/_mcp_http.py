@@ -102,13 +102,16 @@ class _Bridge:
             data = os.read(0, BLOCK)
             for line in lines.feed(data or b"\n"):  # the last line may have no newline
                 self._recorder.copy("client", line + b"\n")
-                self._call(self._send, line)
+                if not self._call(self._send, line):
+                    return
         self._call(self._end, 0)
 
-    def _call(self, function: Callable[[Any], None], value: object) -> None:
-        """Call a function in the thread of the loop."""
-        with suppress(RuntimeError):  # the loop is closed: a signal ended the proxy
+    def _call(self, function: Callable[[Any], None], value: object) -> bool:
+        """Call a function in the thread of the loop; False if a signal ended the proxy."""
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(function, value)
+            return True
+        return False
 
     def _end(self, code: int) -> None:
         if not self._ended.done():

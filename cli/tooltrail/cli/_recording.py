@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 from uuid import UUID
 
 from tooltrail.artifacts.captured import CapturedStream
@@ -18,7 +18,7 @@ from tooltrail.journal.environment import NOT_REDACTED, environment_json
 from tooltrail.journal.frames import Cursor
 from tooltrail.journal.log import Entry, JournalLog
 from tooltrail.journal.owners import Owner
-from tooltrail.records.canonical_json import encode
+from tooltrail.records.canonical_json import decode, encode
 from tooltrail.records.command_documents import CommandEnd, ended_document, failed_document
 from tooltrail.records.default_policy_document import default_policy_json
 from tooltrail.records.digests import digest_of
@@ -211,9 +211,13 @@ class Recording:
     def fail(self, kind: str, message: str) -> None:
         """Record that the command could not be started; print a message if that fails."""
         request = self._request
-        document = failed_document(self._tool, kind, message, request.argv, request.cwd)
-        clean, redacted = self._clean("output", document)
-        self._finish(clean, [], state="error", error_kind=kind, redacted=redacted)
+        # Cleaned before the document is made, which has words that a rule may match.
+        given, found = self._clean("output", encode([message, request.cwd, *request.argv]))
+        message, cwd, *argv = cast("list[Any]", decode(given))
+        document = failed_document(self._tool, kind, message, argv, cwd)
+        marks = [(one, document.find(f"[REDACTED:{one.rule}]".encode())) for one in found]
+        redacted = tuple(one.replaced(offset=offset) for one, offset in marks if offset >= 0)
+        self._finish(document, [], state="error", error_kind=kind, redacted=redacted)
 
     def _finish(
         self,

@@ -143,7 +143,7 @@ class Importer:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
                 imported = self.import_lines(source, reader, _watched(file, on_progress))
-                # The writer may still complete what is cut.
+                # The writer may still complete what is cut; at 0, that is the file as a whole.
                 cut_at = next((one.offset for one in imported.damaged if one.is_cut), None)
                 if not self._is_dry_run:
                     cursor.write(file, cut_at or file.tell(), is_open=cut_at == 0)

@@ -53,11 +53,11 @@ def read_lines(file: IO[bytes]) -> Iterator[Line]:
         try:
             yield Line(offset, data, json.loads(data.decode("utf-8-sig")), number)
         except (ValueError, RecursionError):
-            document, is_open = _document(file, data) if number == 1 else (None, False)
-            if document is not None:
+            document = number == 1 and _document(file, data)
+            if isinstance(document, Line):
                 yield document
                 return
-            yield from _values_in(data, number, offset, is_open=is_open)
+            yield from _values_in(data, number, offset, is_open=document)
         offset += len(data)
 
 
@@ -81,28 +81,33 @@ def _archived(file: IO[bytes]) -> Iterator[Line]:
     file.seek(size)  # everything was read
 
 
-def _document(file: IO[bytes], first_line: bytes) -> tuple[Line | None, bool]:
-    """The only value of a file whose first line was read; None if there is no such value.
+def _document(file: IO[bytes], first_line: bytes) -> Line | bool:
+    """The only value of a file whose first line was read.
 
-    Also returns whether the writer may still complete such a value.
+    If there is no such value: whether the writer may still complete one.
     """
     if first_line.removeprefix(BOM_UTF8).strip() not in _OPENINGS:
-        return None, False
+        return False
     rest_from, is_open = file.tell(), False
     data = first_line + file.read()
     try:
-        return Line(rest_from - len(first_line), data, json.loads(data)), False
+        return Line(rest_from - len(first_line), data, json.loads(data))
     except json.JSONDecodeError as error:
         # A value that is cut off is wrong in its last line.
         is_open = "\n" not in error.doc[error.pos :].rstrip()
+    except UnicodeDecodeError as error:
+        is_open = error.reason == "unexpected end of data"
     except (ValueError, RecursionError):
         pass
     file.seek(rest_from)
-    return None, is_open
+    return is_open
 
 
 def _values_in(data: bytes, number: int, offset: int, *, is_open: bool) -> Iterator[Line]:
-    """The values of a line that is not one JSON value; `is_open` if it begins a value on many."""
+    """The values of a line that is not one JSON value.
+
+    `is_open` if the line begins a value on many lines that is not complete yet.
+    """
     text, begin = data.decode("latin-1"), 0  # with one character for each byte
     while (found := _next_value(text, begin)) is not None:
         start, end = found

@@ -267,7 +267,7 @@ class Invocation:
         ours, others = tuple(facts[: len(streams)]), tuple(facts[len(streams) :])
         document, canonical = output.to_json(), projection.canonical.to_json()
         shown = shown_of(projection, digest_of(canonical), receipt, others)
-        if unnamed and output.error is None:
+        if unnamed and output.error is None and seen is None:
             unseen = (omission for one in unnamed for omission in _unseen(one))
             shown = shown.replaced(omissions=(*shown.omissions, *unseen))
         known = {} if output.result is None else output.result.facts()._asdict()

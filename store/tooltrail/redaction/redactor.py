@@ -3,8 +3,9 @@
 import json
 import re
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from tooltrail.records.facts import RedactionFact
@@ -19,6 +20,10 @@ _VALUE: Final = re.compile(
     rb'(?P<value>"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s\[\]{},:"]+)(?P<is_name>\s*:)?', re.DOTALL
 )
 """A string or another value without parts in JSON."""
+
+
+_MARK: Final = re.compile(rb"\[REDACTED:[a-z0-9-]+\]")
+"""What was replaced before."""
 
 
 class Finding(NamedTuple):
@@ -69,51 +74,58 @@ def redact(data: bytes, rules: RuleSet) -> Redacted:
 def redact_json(data: bytes, rules: RuleSet) -> Redacted:
     """The bytes with each secret replaced. JSON stays JSON.
 
-    An expression of a user may match a text of JSON only as it is by itself, without escapes. So
-    each text is searched once more for the expressions of a user.
+    Expressions of a user come last, so that they hide no known secret. They may match a text of
+    JSON only as it is by itself, without escapes. So each text is searched for them, too.
     """
-    redacted = redact(data, rules)
-    if not (redacted.found or rules.unmarked) or not _is_json(data):
-        return redacted
+    known, own = rules.parts if rules.unmarked else (rules, None)
+    redacted = redact(data, known)
+    if not (redacted.found or own) or not _is_json(data):
+        return redacted if own is None else redact(data, rules)
     if not _is_json(redacted.data):
-        redacted = _redact_values(data, rules)
-    return _redact_texts(redacted, rules) if rules.unmarked else redacted
+        redacted = _redact_values(data, known, all_texts=False)
+    if own is None:
+        return redacted
+    clean, found = _redact_values(redacted.data, own, all_texts=True)
+    return Redacted(clean, _findings(clean, [one.rule for one in (*redacted.found, *found)]))
 
 
-def _redact_values(data: bytes, rules: RuleSet) -> Redacted:
-    """JSON in which a match goes beyond a value, or cuts an escape.
+def _redact_values(data: bytes, rules: RuleSet, *, all_texts: bool) -> Redacted:
+    """JSON in which each value that holds a part of a match is searched alone.
 
-    Each value with a part of a match is redacted by itself. If that does not find the secret, the
-    value is replaced as a whole; but the name of a member stays. If the secret is found, it says
-    nothing about the values behind, which the match may cover, too: a private key without an end.
+    If nothing is found, the value is replaced as a whole, but the name of a member stays. If the
+    secret is found, the rest of the match is left: a private key without an end matches far too
+    much. With `all_texts`, texts without a part of a match are searched, too.
     """
-    spans = deque(StreamRedactor(rules).search(data, is_last=True)[0])
-    own = {one.name for one in rules.unmarked}
+    spans = deque(_outside_marks(data, rules))
     clean, found, at = bytearray(), list[str](), 0
-    settled: _Span | None = None
+    settled = -1  # where the match begins whose secret was found
     for value in _VALUE.finditer(data):
         begin, end = value.span("value")
+        kept, is_text = value["value"], value["value"].startswith(b'"')
         while spans and spans[0].end <= begin:
             spans.popleft()
-        here = [one for one in spans if one.start < end]
-        if not here:
+        here = _before(end, spans)
+        if not here and not (all_texts and is_text):
             continue
-        inside = [one for one in here if _is_inside(one, value)]
-        beyond = next((one for one in here if one not in inside and one is not settled), None)
-        kept, names = _replaced(data, begin, end, inside), [one.rule for one in inside]
-        if not _is_json(kept):
-            kept, names = value["value"], []
-        if kept.startswith(b'"'):
+        inside = [one for one in here if is_text and begin < one.start and one.end < end]
+        beyond = [one for one in here if one not in inside and one.begin != settled]
+        names = list[str]()
+        replaced = _replaced(data, begin, end, inside)
+        if all_texts and is_text and _holds_json(_text_of(kept)):
+            beyond += inside  # replaced there, so that this JSON stays JSON, too
+        elif _is_json(replaced):
+            kept, names = replaced, [one.rule for one in inside]
+        elif not all_texts:  # a match cuts an escape
+            beyond += inside
+        if is_text:
             kept, more = _redact_text(kept, rules)
             names += more
-        if beyond is not None and beyond.rule in names:
-            settled, beyond = beyond, None
-        if beyond is None or value["is_name"]:
-            # An expression of a user counts for the text without escapes alone.
-            missed = (one for one in inside if one.rule not in names and one.rule not in own)
-            beyond = next(missed, None)
-        if beyond is not None:
-            kept, names = b'"%b"' % _mark(beyond.rule), [beyond.rule]
+        missed = [one for one in beyond if one.rule not in names]
+        if beyond and not missed:
+            settled = beyond[0].begin
+        elif missed and (missed[0] in inside or not value["is_name"]):
+            marks = b"".join([_mark(missed[0].rule), *_MARK.findall(value["value"])])
+            kept, names = b'"%b"' % marks, [missed[0].rule]
         clean += data[at:begin] + kept
         found += names
         at = end
@@ -121,48 +133,62 @@ def _redact_values(data: bytes, rules: RuleSet) -> Redacted:
     return Redacted(bytes(clean), _findings(clean, found))
 
 
-def _is_inside(span: _Span, value: re.Match[bytes]) -> bool:
-    """Whether a secret is within the quotes of a string."""
-    begin, end = value.span("value")
-    return value["value"].startswith(b'"') and begin < span.start and span.end < end
+def _redact_text(spelled: bytes, rules: RuleSet) -> tuple[bytes, list[str]]:
+    """A string of JSON with the secrets in its text replaced, and the rule of each.
+
+    The text may be JSON itself.
+    """
+    data = _text_of(spelled)
+    if _holds_json(data):
+        clean, found = redact_json(data, rules)
+        names = [one.rule for one in found]
+    else:
+        spans = list(_outside_marks(data, rules))
+        clean, names = _replaced(data, 0, len(data), spans), [one.rule for one in spans]
+    if names:
+        kept = json.dumps(text_from(clean), ensure_ascii=False)
+        spelled = kept.encode("utf-8", "backslashreplace")
+    return spelled, names
 
 
-def _replaced(data: bytes, begin: int, end: int, spans: Sequence[_Span]) -> bytes:
+def _text_of(spelled: bytes) -> bytes:
+    """The text of a string of JSON."""
+    text: str = json.loads(spelled.decode("utf-8", "surrogatepass"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _holds_json(text: bytes) -> bool:
+    return text.startswith((b"{", b"[", b'"')) and _is_json(text)
+
+
+def _outside_marks(data: bytes, rules: RuleSet) -> Iterator[_Span]:
+    """The secrets in the bytes, without what was replaced before."""
+    marks = deque(_Span(*one.span(), "", one.start()) for one in _MARK.finditer(data))
+    for span in StreamRedactor(rules).search(data, is_last=True)[0]:
+        start = span.start
+        while marks and marks[0].end <= start:
+            marks.popleft()
+        for mark in _before(span.end, marks):
+            if data[span.start : span.end] == _mark(span.rule):
+                break  # a rule that counts marks
+            if start < mark.start:
+                yield span._replace(start=start, end=mark.start)
+            start = mark.end
+        if start < span.end:
+            yield span._replace(start=start)
+
+
+def _before(end: int, spans: Iterable[_Span]) -> list[_Span]:
+    return list(takewhile(lambda one: one.start < end, spans))
+
+
+def _replaced(data: bytes, begin: int, end: int, spans: Iterable[_Span]) -> bytes:
     """A part of the bytes with the secrets in it replaced."""
     kept = bytearray()
     for one in spans:
         kept += data[begin : one.start] + _mark(one.rule)
         begin = one.end
     return bytes(kept + data[begin:end])
-
-
-def _redact_texts(redacted: Redacted, rules: RuleSet) -> Redacted:
-    """JSON with the secrets in each of its texts replaced."""
-    names = [one.rule for one in redacted.found]
-
-    def clean_value(value: re.Match[bytes]) -> bytes:
-        if not value[0].startswith(b'"'):
-            return value[0]
-        kept, more = _redact_text(value["value"], rules)
-        names.extend(more)
-        return kept + (value["is_name"] or b"")
-
-    clean = _VALUE.sub(clean_value, redacted.data)
-    return redacted if clean == redacted.data else Redacted(clean, _findings(clean, names))
-
-
-def _redact_text(spelled: bytes, rules: RuleSet) -> tuple[bytes, list[str]]:
-    """A string of JSON with the secrets in its text replaced, and the rule of each.
-
-    The text may be JSON itself.
-    """
-    text: str = json.loads(spelled.decode("utf-8", "surrogatepass"))
-    data = text.encode("utf-8", "surrogatepass")
-    clean = redact_json(data, rules) if text.startswith(("{", "[", '"')) else redact(data, rules)
-    if clean.found:
-        kept = json.dumps(text_from(clean.data), ensure_ascii=False)
-        spelled = kept.encode("utf-8", "backslashreplace")
-    return spelled, [one.rule for one in clean.found]
 
 
 def _findings(clean: bytes | bytearray, names: Sequence[str]) -> tuple[Finding, ...]:

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
@@ -44,6 +44,11 @@ class RuleSet:
         before = max((max(rule.distances) for rule in self.rules), default=0)
         self.margin = before + max(map(len, by_marker), default=0)
         self.is_marked_by_line = not any(b"\n" in marker for marker in by_marker)
+
+    @cached_property
+    def parts(self) -> "tuple[RuleSet, RuleSet]":
+        """The rules with markers, and those without."""
+        return RuleSet(one for one in self.rules if one.markers), RuleSet(self.unmarked)
 
     def may_match(self, data: bytes) -> bool:
         """Whether a rule may match: it has no marker, or its marker is in the data."""
