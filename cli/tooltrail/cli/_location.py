@@ -30,7 +30,7 @@ class Location(NamedTuple):
         """Open the store, and close it at the end of the block.
 
         If the store has only a journal, the database is created. If facts could not be ingested,
-        a message is printed on stderr, also if the block fails: it may lack just these facts.
+        a message is printed on stderr, also if the block raises: these may be the reason.
 
         Args:
             create: whether to create a missing store.

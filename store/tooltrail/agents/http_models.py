@@ -1,6 +1,6 @@
 """Models over HTTP in five wire formats: one request per question, answers as raw bytes.
 
-This module does not retry. A key never appears in an error, a `repr` or a record.
+This module does not retry. It puts no key into an error, a `repr` or a record.
 """
 
 import json

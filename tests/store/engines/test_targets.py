@@ -155,6 +155,13 @@ def test_what_is_no_database_is_refused_without_a_secret(named: str | Path) -> N
     assert SECRET not in f"{caught.value} {caught.value!r} {caught.value.__cause__!r}"
 
 
+@pytest.mark.parametrize(
+    "rest", ["u:p@h/db", "h/db?application_name=a@b", "/db?user=a@b", "[::1]/db"]
+)
+def test_an_at_sign_in_an_option_is_no_password(rest: str) -> None:
+    assert isinstance(parse_target(f"postgresql://{rest}"), PostgresTarget)
+
+
 @pytest.mark.parametrize("tail", ["?mode=ro", "?x=1/trail.db", f"?password={SECRET}", "?"])
 def test_options_behind_an_sqlite_file_are_refused(tail: str) -> None:
     with pytest.raises(InvalidRecordError, match="%3F") as refused:

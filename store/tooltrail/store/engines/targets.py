@@ -71,8 +71,8 @@ _BROKEN_URL: Final = re.compile(r"postgres(ql)?(\+\w*)?:", re.IGNORECASE)
 """The beginning of a URL without `//`, such as `postgresql:/user:password@host`."""
 
 _AMBIGUOUS: Final = re.compile(r"[^/]*[@?][^/]*@|[^?]*/[^?]*@|.*#")
-"""A URL that libpq reads in another way than `urlsplit`, so that a password could be printed: a
-second `@`, or a `/`, `?` or `#` that is not percent-encoded."""
+"""A URL whose password may end at another `@` than `urlsplit` takes, so that a part of it could be
+printed: it has a second `@`, or a `/`, `?` or `#` before an `@`."""
 
 _UNREADABLE: Final = (
     "the database URL cannot be read; write postgresql://USER:PASSWORD@HOST:PORT/NAME, with %40 for"

@@ -64,8 +64,8 @@ class _ForkGate:
 
 _FORK_GATE: Final = _ForkGate()
 
-# A fork also takes the lock of `logging`, which a driver uses: after the gate, since it is imported
-# before the gate is registered.
+# A driver uses `logging`, which takes a lock of its own at a fork. It is imported first: the hooks
+# before a fork run in reverse order, so the gate is entered before that lock is taken.
 import_module("logging")
 os.register_at_fork(
     before=_FORK_GATE.begin_fork,

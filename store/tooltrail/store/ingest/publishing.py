@@ -61,7 +61,7 @@ _FOLDER: Final = re.compile(rf"({_ID})(?:\.({_ID}))?")
 """The folder of a call or an answer; `CALL.RECORD` if the call had ended before it was recorded."""
 
 _APPENDED_AFTER_S: Final = 3600
-"""Age of a folder `CALL.RECORD` in seconds after which no later fact names it."""
+"""No later fact names a folder `CALL.RECORD` that is older than this many seconds."""
 
 
 class PendingArtifact(NamedTuple):

@@ -226,8 +226,8 @@ def _has_calls(
 def _places_of(connection: Connection, word: bytes, goes_on: bool = False) -> _Places:
     """The lines of the owners with a word, or with words that begin so.
 
-    All lines of a batch if more than three quarters of them have the word: a search reads the texts
-    of further owners faster than this function looks at each line.
+    All lines of a batch if more than three quarters of them have a complete word: a search reads
+    the texts of further owners faster than this function looks at each line.
     """
     wanted, found = b" %b%b" % (word, b"" if goes_on else b" "), _Places()
     for journal, n, block in connection.query(_BLOCKS, (word[0],)):
@@ -235,7 +235,7 @@ def _places_of(connection: Connection, word: bytes, goes_on: bool = False) -> _P
         if not (count := words.count(wanted)):
             continue
         total = words.count(b"\n") + 1
-        if 4 * count > 3 * total and not goes_on:  # a line may have many words that begin so
+        if 4 * count > 3 * total and not goes_on:  # else a line may count more than once
             found[journal, n] = range(total)
         else:
             lines = enumerate(words.split(b"\n"))
