@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tooltrail.cli._output import say
+from tooltrail.records.errors import NotFoundError
 
 if TYPE_CHECKING:
     from tooltrail.store import Store
@@ -30,7 +31,7 @@ class Location(NamedTuple):
         """Open the store, and close it at the end of the block.
 
         If the store has only a journal, the database is created. If facts could not be ingested,
-        a message is printed on stderr, also if the block raises: these may be the reason.
+        a message is printed on stderr, also if the block raises `NotFoundError`: that may be why.
 
         Args:
             create: whether to create a missing store.
@@ -52,8 +53,7 @@ class Location(NamedTuple):
             try:
                 yield store
             finally:
-                # If the block raises the lag itself, the message of the error is enough.
-                if store.lag is not None and store.lag is not sys.exception():
+                if store.lag is not None and isinstance(sys.exception(), NotFoundError | None):
                     say(f"tooltrail: newer facts may wait in {store.spool}: {store.lag}")
 
     @property
