@@ -167,7 +167,7 @@ def _named(sentences: list[str], others: str) -> list[str]:
     """The first sentences in parentheses, and how many there are besides."""
     named = [f"({one})" for one in sentences[:_MAX_NAMED]]
     more = len(sentences) - len(named)
-    return [*named, f"({more:,} more {others})"] if more else named
+    return [*named, f"({more:,} more: {others})"] if more else named
 
 
 if __name__ == "__main__":

@@ -101,29 +101,17 @@ def _redact_values(data: bytes, rules: RuleSet, *, all_texts: bool) -> Redacted:
     settled = -1  # where the match begins whose secret was found
     for value in _VALUE.finditer(data):
         begin, end = value.span("value")
-        kept, is_text = value["value"], value["value"].startswith(b'"')
         while spans and spans[0].end <= begin:
             spans.popleft()
         here = _before(end, spans)
-        if not here and not (all_texts and is_text):
+        if not here and not (all_texts and data.startswith(b'"', begin)):
             continue
-        inside = [one for one in here if is_text and begin < one.start and one.end < end]
-        beyond = [one for one in here if one not in inside and one.begin != settled]
-        names = list[str]()
-        replaced = _replaced(data, begin, end, inside)
-        if all_texts and is_text and _holds_json(_text_of(kept)):
-            beyond += inside  # replaced there, so that this JSON stays JSON, too
-        elif _is_json(replaced):
-            kept, names = replaced, [one.rule for one in inside]
-        elif not all_texts:  # a match cuts an escape
-            beyond += inside
-        if is_text:
-            kept, more = _redact_text(kept, rules)
-            names += more
+        here = [one for one in here if one.begin != settled or _is_inside(one, value)]
+        kept, names, beyond = _redact_value(value, here, rules, counts_escapes=not all_texts)
         missed = [one for one in beyond if one.rule not in names]
         if beyond and not missed:
             settled = beyond[0].begin
-        elif missed and (missed[0] in inside or not value["is_name"]):
+        elif missed and (_is_inside(missed[0], value) or not value["is_name"]):
             marks = b"".join([_mark(missed[0].rule), *_MARK.findall(value["value"])])
             kept, names = b'"%b"' % marks, [missed[0].rule]
         clean += data[at:begin] + kept
@@ -131,6 +119,37 @@ def _redact_values(data: bytes, rules: RuleSet, *, all_texts: bool) -> Redacted:
         at = end
     clean += data[at:]
     return Redacted(bytes(clean), _findings(clean, found))
+
+
+def _redact_value(
+    value: re.Match[bytes], here: Sequence[_Span], rules: RuleSet, *, counts_escapes: bool
+) -> tuple[bytes, list[str], list[_Span]]:
+    """A value with the secrets in it replaced, their rules, and the matches that are left.
+
+    `here` are the matches that touch the value. Those are left that go beyond it. With
+    `counts_escapes`, a match that cuts an escape of JSON is left, too; else it is no match.
+    """
+    kept, names = value["value"], list[str]()
+    is_text = kept.startswith(b'"')
+    inside = [one for one in here if _is_inside(one, value)]
+    beyond = [one for one in here if one not in inside]
+    replaced = _replaced(value.string, *value.span("value"), inside)
+    if not counts_escapes and is_text and _holds_json(_text_of(kept)):
+        beyond += inside  # replaced there, so that this JSON stays JSON, too
+    elif _is_json(replaced):
+        kept, names = replaced, [one.rule for one in inside]
+    elif counts_escapes:
+        beyond += inside
+    if is_text:
+        kept, more = _redact_text(kept, rules)
+        names += more
+    return kept, names, beyond
+
+
+def _is_inside(span: _Span, value: re.Match[bytes]) -> bool:
+    """Whether a match is within the quotes of a text."""
+    begin, end = value.span("value")
+    return value["value"].startswith(b'"') and begin < span.start and span.end < end
 
 
 def _redact_text(spelled: bytes, rules: RuleSet) -> tuple[bytes, list[str]]:

@@ -48,6 +48,8 @@ class RuleSet:
     @cached_property
     def parts(self) -> "tuple[RuleSet, RuleSet]":
         """The rules with markers, and those without."""
+        if len(self.unmarked) == len(self.rules):
+            return RuleSet(()), self
         return RuleSet(one for one in self.rules if one.markers), RuleSet(self.unmarked)
 
     def may_match(self, data: bytes) -> bool:

@@ -183,8 +183,8 @@ def test_files_that_are_unread_but_not_named_are_counted(
     assert line_search.main(lambda _: found) == 0
     printed = capsysbinary.readouterr().out.decode().splitlines()
     assert len(printed) == 1 + 21 + 21
-    assert printed[20:22] == ["(19 could not be read)", "(1,002 more could not be read)"]
+    assert printed[20:22] == ["(19 could not be read)", "(1,002 more: could not be read)"]
     assert printed[-2:] == [
         "(line 19 is too long to search)",
-        "(1 more too long to search)",
+        "(1 more: too long to search)",
     ]

@@ -1,9 +1,11 @@
 """`tooltrail coverage`: compare the store with the transcripts of an agent."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,9 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._options import SourcePath, format_option, json_option, store_options
 from tooltrail.cli._output import counted, print_array, say
 from tooltrail.cli._tables import print_table
+
+if TYPE_CHECKING:
+    from tooltrail.cli._coverage import Compared
 
 
 @click.command("coverage")
@@ -46,7 +51,7 @@ def command(
     damaged: agents keep settings and indexes in such files. Exits with 5 if a file or a folder
     cannot be read.
     """
-    from tooltrail.cli._coverage import Compared, compare
+    from tooltrail.cli._coverage import compare
     from tooltrail.cli._hook_events import say_damage
     from tooltrail.cli._importing import failure_code, import_with_bar, say_unread
     from tooltrail.cli._long_commands import progress_bar
@@ -73,11 +78,7 @@ def command(
     if as_json:
         print_array(map(asdict, found))
     elif gaps:
-        rows = [
-            [one.result, str(one.id), one.call_id or "", one.tool_name, ", ".join(one.differing)]
-            for one in gaps
-        ]
-        print_table(["RESULT", "ID", "CALL", "TOOL", "DIFFERING"], rows)
+        _print_table(gaps)
     counts = Counter(one.result for one in found)
     results = ("matched", "missing", "extra", "differing")
     each = ", ".join(f"{counts[one]:,} {one}" for one in results)
@@ -89,3 +90,11 @@ def command(
     for file in damaged:
         say_damage(file.path, file.damaged)
     return ExitCode.DAMAGED if gaps or unread or damaged else ExitCode.OK
+
+
+def _print_table(gaps: "Sequence[Compared]") -> None:
+    rows = [
+        [one.result, str(one.id), one.call_id or "", one.tool_name, ", ".join(one.differing)]
+        for one in gaps
+    ]
+    print_table(["RESULT", "ID", "CALL", "TOOL", "DIFFERING"], rows)
