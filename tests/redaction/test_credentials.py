@@ -27,14 +27,30 @@ def test_a_secret_is_replaced_and_the_text_around_it_stays(rule: str) -> None:
     assert [(one.rule, one.offset) for one in found.found] == [(rule, len(before))]
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
 @pytest.mark.parametrize("rule", RULES)
-def test_a_secret_in_json_is_replaced_and_the_json_stays_valid(rule: str) -> None:
+def test_a_secret_in_json_is_replaced_and_the_json_stays_valid(rule: str, depth: int) -> None:
     before, secret, after = ALL[rule]
-    arguments = {"command": f"{before}{secret}{after}", "n": 1}
-    twice = json.dumps({"arguments": json.dumps(arguments)})
-    found = redact(twice.encode(), default_rules())
-    expected = {"command": f"{before}[REDACTED:{rule}]{after}", "n": 1}
-    assert json.loads(json.loads(found.data)["arguments"]) == expected
+    value: object = {"command": f"{before}{secret}{after}", "n": 1}
+    for _ in range(depth):
+        value = json.dumps(value)
+    found = redact(str(value).encode(), default_rules())
+    inner: object = found.data.decode()
+    for _ in range(depth):
+        inner = json.loads(str(inner))
+    assert inner == {"command": f"{before}[REDACTED:{rule}]{after}", "n": 1}
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_key_whose_lines_are_texts_is_replaced(depth: int) -> None:
+    value: object = {"source": ALL["private-key"][1].splitlines(), "n": 1}
+    for _ in range(depth):
+        value = json.dumps(value)
+    found = redact_json(str(value).encode(), default_rules())
+    inner: object = found.data.decode()
+    for _ in range(depth):
+        inner = json.loads(str(inner))
+    assert inner == {"source": ["[REDACTED:private-key]"], "n": 1}
 
 
 @pytest.mark.parametrize("rule", sorted(SECRETS))
@@ -67,6 +83,15 @@ def test_json_with_a_key_that_was_cut_stays_json(name: str, lines: int) -> None:
     assert json.loads(found.data) == [replaced, {"text": f"a\n{replaced}", name: 1}]
     places = [match.start() for match in re.finditer(re.escape(replaced).encode(), found.data)]
     assert [one.offset for one in found.found] == places
+
+
+@pytest.mark.parametrize("filler", [" ", '", "', "\\n", ","])
+def test_a_key_without_its_end_before_much_white_space_takes_no_time(filler: str) -> None:
+    # Without the possessive repeats of the rule, this takes hours.
+    before, key, _ = ALL["private-key"]
+    rest = filler * 100_000 + "!"
+    clean = redact(f"{before}{key[:120]}{rest}".encode(), default_rules()).data.decode()
+    assert clean == f"{before}[REDACTED:private-key]{rest}"
 
 
 def test_a_private_key_without_its_end_is_replaced() -> None:

@@ -46,11 +46,12 @@ _BEGIN: Final = (
 longer word. The letter or digit that ends an escape of JSON, a URL, a mail or a terminal is no such
 letter."""
 
-_BETWEEN: Final = r"""["'\\ \t,:=>]{1,16}"""
-"""Between the name of a field and its value: in code, JSON, escaped JSON, YAML or a shell."""
+_BETWEEN: Final = r"""["'\\ \t,:=>]{1,40}"""
+"""Between the name of a field and its value: in code, JSON, YAML, a shell, or JSON that is a text
+inside JSON, four times at most."""
 
 _KEY_LABEL: Final = "[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
-_KEY_SPACE: Final = r"""(?:[\s"',+]|\\+[nrt])"""
+_KEY_SPACE: Final = r"""(?:[\s"',+]|\\+[nrt"'])"""
 """Between the lines of a key: in a file, in JSON, or in the source of a program. The end of a key
 may be missing, as in the first lines of a file."""
 
@@ -190,10 +191,11 @@ RULES: Final = (
     _format(
         "private-key",
         ("-----BEGIN ",),
+        # Nothing is tried twice (`*+`): a broken key before much white space would take minutes.
         rf"-----BEGIN {_KEY_LABEL}(?=[\s\S]{{0,400}}?[A-Za-z0-9+/=]{{40}})"
-        rf"(?:{_KEY_SPACE}*(?:[A-Za-z-]{{4,30}}: [ -~]{{1,100}}?(?=[\n\\])"
-        r"|[A-Za-z0-9+/=]{16,4000}))+"
-        rf"(?:{_KEY_SPACE}*[A-Za-z0-9+/=]{{0,15}}{_KEY_SPACE}*-----END {_KEY_LABEL})?",
+        rf"(?:{_KEY_SPACE}*+(?:[A-Za-z-]{{4,30}}: [ -~]{{1,100}}?(?=[\n\\])"
+        r"|[A-Za-z0-9+/=]{16,4000}+))+"
+        rf"(?:{_KEY_SPACE}*+[A-Za-z0-9+/=]{{0,15}}+{_KEY_SPACE}*+-----END {_KEY_LABEL})?",
         16384,
         is_multiline=True,
     ),
@@ -203,7 +205,7 @@ RULES: Final = (
         ("uthorization", "UTHORIZATION"),
         rf"(?i:uthorization){_BETWEEN}(?i:Bearer|Basic|Token){_BETWEEN}"
         r"(?P<secret>[A-Za-z0-9._~+/=-]{16,4000})",
-        4096,
+        4200,
     ),
     _format(
         "url-password",

@@ -16,11 +16,13 @@ from tooltrail.redaction.rules import RuleSet
 _END_BYTES: Final = 64
 """Bytes that decide how a match of several lines ends: the last line of a private key."""
 
+_TEXT: Final = re.compile(rb'"(?P<text>[^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
+"""A string in JSON."""
+
 _VALUE: Final = re.compile(
-    rb'(?P<value>"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s\[\]{},:"]+)(?P<is_name>\s*:)?', re.DOTALL
+    rb'(?:%b|(?P<bare>[^\s\[\]{},:"]+))(?P<is_name>\s*:)?' % _TEXT.pattern, re.DOTALL
 )
 """A string or another value without parts in JSON."""
-
 
 _MARK: Final = re.compile(rb"\[REDACTED:[a-z0-9-]+\]")
 """What was replaced before."""
@@ -55,12 +57,13 @@ def redactions(field: str, found: Sequence[Finding]) -> tuple[RedactionFact, ...
 
 
 class _Span(NamedTuple):
-    """A secret, by its offsets in the searched bytes; `begin` is where its match begins."""
+    """A secret, by its offsets in the searched bytes; its match is from `begin` to `stop`."""
 
     start: int
     end: int
     rule: str
     begin: int
+    stop: int
 
 
 def redact(data: bytes, rules: RuleSet) -> Redacted:
@@ -77,112 +80,70 @@ def redact_json(data: bytes, rules: RuleSet) -> Redacted:
     Expressions of a user come last, so that they hide no known secret. They may match a text of
     JSON only as it is by itself, without escapes. So each text is searched for them, too.
     """
-    known, own = rules.parts if rules.unmarked else (rules, None)
+    known, own = rules.parts
     redacted = redact(data, known)
-    if not (redacted.found or own) or not _is_json(data):
-        return redacted if own is None else redact(data, rules)
-    if not _is_json(redacted.data):
-        redacted = _redact_values(data, known, all_texts=False)
-    if own is None:
-        return redacted
-    clean, found = _redact_values(redacted.data, own, all_texts=True)
-    return Redacted(clean, _findings(clean, [one.rule for one in (*redacted.found, *found)]))
+    if not (redacted.found or own.rules) or not _is_json(data):
+        return redact(data, rules) if own.rules else redacted
+    clean, names = redacted.data, [one.rule for one in redacted.found]
+    if not _is_json(clean):
+        clean, names = _redact_values(data, known)
+    if own.rules:
+        clean, more = _redact_values(clean, own)
+        names += more
+    return Redacted(clean, _findings(clean, names))
 
 
-def _redact_values(data: bytes, rules: RuleSet, *, all_texts: bool) -> Redacted:
-    """JSON in which each value that holds a part of a match is searched alone.
+def _redact_values(data: bytes, rules: RuleSet) -> tuple[bytes, list[str]]:
+    """JSON with the secrets replaced, and the rule of each.
 
-    If nothing is found, the value is replaced as a whole, but the name of a member stays. If the
-    secret is found, the rest of the match is left: a private key without an end matches far too
-    much. With `all_texts`, texts without a part of a match are searched, too.
+    Each text is searched by itself. Then a match that is not within one text, such as a key whose
+    lines are texts, replaces each value that has a part of the secret; names of members stay.
     """
-    spans = deque(_outside_marks(data, rules))
-    clean, found, at = bytearray(), list[str](), 0
-    settled = -1  # where the match begins whose secret was found
-    for value in _VALUE.finditer(data):
-        begin, end = value.span("value")
+    names: list[str] = []
+
+    def redact_text(value: re.Match[bytes]) -> bytes:
+        kept, found = _redact_text(value[0], rules)
+        names.extend(found)
+        return kept
+
+    clean = _TEXT.sub(redact_text, data)
+    spans = deque(_outside_marks(clean, rules))
+
+    def replace_value(value: re.Match[bytes]) -> bytes:
+        is_text = value["text"] is not None
+        begin, end = value.span("text" if is_text else "bare")
         while spans and spans[0].end <= begin:
             spans.popleft()
         here = _before(end, spans)
-        if not here and not (all_texts and data.startswith(b'"', begin)):
-            continue
-        here = [one for one in here if one.begin != settled or _is_inside(one, value)]
-        kept, names, beyond = _redact_value(value, here, rules, counts_escapes=not all_texts)
-        missed = [one for one in beyond if one.rule not in names]
-        if beyond and not missed:
-            settled = beyond[0].begin
-        elif missed and (_is_inside(missed[0], value) or not value["is_name"]):
-            marks = b"".join([_mark(missed[0].rule), *_MARK.findall(value["value"])])
-            kept, names = b'"%b"' % marks, [missed[0].rule]
-        clean += data[at:begin] + kept
-        found += names
-        at = end
-    clean += data[at:]
-    return Redacted(bytes(clean), _findings(clean, found))
+        if is_text:  # what is within the text was found there, or cuts an escape
+            here = [one for one in here if one.begin < begin or end < one.stop]
+        if not here or value["is_name"]:
+            return value[0]
+        names.append(here[0].rule)
+        return b'"%b"' % b"".join([_mark(here[0].rule), *_MARK.findall(value[0])])
 
-
-def _redact_value(
-    value: re.Match[bytes], here: Sequence[_Span], rules: RuleSet, *, counts_escapes: bool
-) -> tuple[bytes, list[str], list[_Span]]:
-    """A value with the secrets in it replaced, their rules, and the matches that are left.
-
-    `here` are the matches that touch the value. Those are left that go beyond it. With
-    `counts_escapes`, a match that cuts an escape of JSON is left, too; else it is no match.
-    """
-    kept, names = value["value"], list[str]()
-    is_text = kept.startswith(b'"')
-    inside = [one for one in here if _is_inside(one, value)]
-    beyond = [one for one in here if one not in inside]
-    replaced = _replaced(value.string, *value.span("value"), inside)
-    if not counts_escapes and is_text and _holds_json(_text_of(kept)):
-        beyond += inside  # replaced there, so that this JSON stays JSON, too
-    elif _is_json(replaced):
-        kept, names = replaced, [one.rule for one in inside]
-    elif counts_escapes:
-        beyond += inside
-    if is_text:
-        kept, more = _redact_text(kept, rules)
-        names += more
-    return kept, names, beyond
-
-
-def _is_inside(span: _Span, value: re.Match[bytes]) -> bool:
-    """Whether a match is within the quotes of a text."""
-    begin, end = value.span("value")
-    return value["value"].startswith(b'"') and begin < span.start and span.end < end
+    return _VALUE.sub(replace_value, clean), names
 
 
 def _redact_text(spelled: bytes, rules: RuleSet) -> tuple[bytes, list[str]]:
-    """A string of JSON with the secrets in its text replaced, and the rule of each.
-
-    The text may be JSON itself.
-    """
-    data = _text_of(spelled)
-    if _holds_json(data):
+    """A string of JSON with the secrets in its text replaced, and the rule of each."""
+    text: str = json.loads(spelled.decode("utf-8", "surrogatepass"))
+    data = text.encode("utf-8", "surrogatepass")
+    if data.startswith((b"{", b"[", b'"')) and _is_json(data):
         clean, found = redact_json(data, rules)
         names = [one.rule for one in found]
     else:
         spans = list(_outside_marks(data, rules))
-        clean, names = _replaced(data, 0, len(data), spans), [one.rule for one in spans]
+        clean, names = _replaced(data, spans), [one.rule for one in spans]
     if names:
         kept = json.dumps(text_from(clean), ensure_ascii=False)
         spelled = kept.encode("utf-8", "backslashreplace")
     return spelled, names
 
 
-def _text_of(spelled: bytes) -> bytes:
-    """The text of a string of JSON."""
-    text: str = json.loads(spelled.decode("utf-8", "surrogatepass"))
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _holds_json(text: bytes) -> bool:
-    return text.startswith((b"{", b"[", b'"')) and _is_json(text)
-
-
 def _outside_marks(data: bytes, rules: RuleSet) -> Iterator[_Span]:
     """The secrets in the bytes, without what was replaced before."""
-    marks = deque(_Span(*one.span(), "", one.start()) for one in _MARK.finditer(data))
+    marks = deque(_Span(*one.span(), "", *one.span()) for one in _MARK.finditer(data))
     for span in StreamRedactor(rules).search(data, is_last=True)[0]:
         start = span.start
         while marks and marks[0].end <= start:
@@ -201,16 +162,15 @@ def _before(end: int, spans: Iterable[_Span]) -> list[_Span]:
     return list(takewhile(lambda one: one.start < end, spans))
 
 
-def _replaced(data: bytes, begin: int, end: int, spans: Iterable[_Span]) -> bytes:
-    """A part of the bytes with the secrets in it replaced."""
-    kept = bytearray()
+def _replaced(data: bytes, spans: Iterable[_Span]) -> bytes:
+    kept, at = bytearray(), 0
     for one in spans:
-        kept += data[begin : one.start] + _mark(one.rule)
-        begin = one.end
-    return bytes(kept + data[begin:end])
+        kept += data[at : one.start] + _mark(one.rule)
+        at = one.end
+    return bytes(kept + data[at:])
 
 
-def _findings(clean: bytes | bytearray, names: Sequence[str]) -> tuple[Finding, ...]:
+def _findings(clean: bytes, names: Sequence[str]) -> tuple[Finding, ...]:
     """The places of the replaced secrets, from the rule of each; a larger one may hold others."""
     found: list[Finding] = []
     for rule, count in Counter(names).items():
@@ -336,7 +296,7 @@ def _match_at(rule: Rule, data: bytes, marker: int) -> re.Match[bytes] | None:
 
 def _span_of(rule: Rule, match: re.Match[bytes]) -> _Span:
     start, end = match.span("secret" if "secret" in match.re.groupindex else 0)
-    return _Span(start, end, rule.name, match.start())
+    return _Span(start, end, rule.name, *match.span())
 
 
 def _merged(found: list[_Span], begin: int) -> list[_Span]:
@@ -347,8 +307,11 @@ def _merged(found: list[_Span], begin: int) -> list[_Span]:
             continue
         if merged and span.start < merged[-1].end:
             last = merged[-1]
-            end, begins = max(last.end, span.end), min(last.begin, span.begin)
-            merged[-1] = last._replace(end=end, begin=begins)
+            merged[-1] = last._replace(
+                end=max(last.end, span.end),
+                begin=min(last.begin, span.begin),
+                stop=max(last.stop, span.stop),
+            )
         else:
             merged.append(span._replace(start=max(span.start, begin)))
     return merged
