@@ -97,7 +97,7 @@ def test_a_file_of_no_known_format_is_a_gap_if_it_may_be_a_session(cli: Cli) -> 
         unknown = folder / name
         unknown.write_text("\n" if name == "blank.jsonl" else index.read_text())
         ended = cli.run("coverage", str(folder))
-        why = "is of no known format; it may be a session of a newer version"
+        why = "is of no known format; it may be a session"
         assert (ended.code, f"\n{unknown} {why}\n" in ended.message) == (1, True)
         unknown.unlink()
     index.rename(folder / "index.jsonl")

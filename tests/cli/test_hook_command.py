@@ -105,6 +105,23 @@ def test_a_problem_is_said_on_stderr_and_stops_nothing(cli: Cli) -> None:
     assert hook(cli, b"{}", "--nonsense").message.endswith("no option --nonsense\n")
 
 
+def test_a_full_disk_is_said_with_what_to_do(cli: Cli) -> None:
+    limit = 'ulimit -f 1; exec "$@"'  # in units of at most 1,024 bytes
+    ended = subprocess.run(
+        ["sh", "-c", limit, "sh", *PROGRAM, "hook"],
+        input=event("PreToolUse", more="x" * 5_000),
+        capture_output=True,
+        check=True,
+        env={**clean_environment(), "TOOLTRAIL_SPOOL": str(cli.spool)},
+    )
+    (path,) = (cli.spool / "hooks").iterdir()
+    assert ended.stdout == b""
+    assert ended.stderr.decode() == (
+        f"tooltrail: the hook event is not recorded: {path}: No space left on device; "
+        "free disk space, then import the transcript of the session\n"
+    )
+
+
 @pytest.mark.parametrize("arguments", [[], ["--agent", "codex"], ["--agent=codex"]])
 def test_the_spool_and_the_agent_are_named(cli: Cli, arguments: list[str]) -> None:
     spool = cli.folder / "elsewhere"
@@ -413,12 +430,12 @@ def test_an_empty_object_of_hooks_stays(at_home: Cli, text: str) -> None:
     assert path.read_text() == text
 
 
-def test_an_empty_object_of_hooks_stays_beside_a_later_change(at_home: Cli) -> None:
-    path = settings(at_home, '{"hooks": {}}')
+def test_a_later_change_stays(at_home: Cli) -> None:
+    path = settings(at_home, '{"a": 1}')
     at_home.ok("hook", "install", "claude-code")
     path.write_text(path.read_text().removesuffix("}") + ', "model": "opus"}')
     at_home.ok("hook", "uninstall", "claude-code")
-    assert path.read_text() == '{"hooks": {}, "model": "opus"}'
+    assert path.read_text() == '{"a": 1, "model": "opus"}'
     path.unlink()  # the copy of this file says nothing about the next one
     at_home.ok("hook", "install", "claude-code")
     at_home.ok("hook", "uninstall", "claude-code")

@@ -242,11 +242,11 @@ def test_an_archive_that_cannot_be_opened_is_named(cli: Cli) -> None:
     cut.write_bytes(b"PK\x03\x04 and no more")
     ended = cli.run("import", str(path.parent))
     assert ended.code == 4
-    assert f"{cut} is damaged; it may be a session\n" in ended.message
+    assert f"{cut}:1: 0 bytes at offset 0: the archive cannot be read\n" in ended.message
     path.unlink()
     ended = cli.run("import", str(path.parent))
     assert ended.code == 4
-    assert f"{cut} is damaged; it may be a session\n" in ended.message
+    assert f"{cut}:1: 0 bytes at offset 0: the archive cannot be read\n" in ended.message
 
 
 def test_an_output_that_is_gone_is_in_the_report(cli: Cli) -> None:

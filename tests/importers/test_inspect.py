@@ -17,7 +17,6 @@ from tests.importers.sources import (
     write_lines,
 )
 
-from tooltrail.records.errors import NotFoundError
 from tooltrail.store import InvocationDetail
 
 ASSISTANT: dict[str, Any] = {
@@ -186,9 +185,17 @@ def test_a_damaged_file_in_an_archive_costs_only_itself(tmp_path: Path) -> None:
         "samples/7_epoch_1.json in the archive cannot be read, and all calls in it are lost",
     )
     assert imported.counts["other_lines"] == 1
-    path.write_bytes(data[:-30])  # still being written
-    with pytest.raises(NotFoundError):
-        import_one(tmp_path, path)
+
+
+def test_an_archive_that_is_still_written_is_imported_later(tmp_path: Path) -> None:
+    path = archived(tmp_path / "a.eval", ZIP_STORED)
+    data = path.read_bytes()
+    path.write_bytes(data[:-30])
+    (damaged,) = import_one(tmp_path, path).damaged
+    assert (damaged.damage, damaged.is_cut) == ("the archive cannot be read", True)
+    path.write_bytes(data)
+    imported = import_one(tmp_path, path)
+    assert (imported.damaged, imported.counts["calls"]) == ((), 1)
 
 
 def test_odd_values_are_imported(tmp_path: Path) -> None:

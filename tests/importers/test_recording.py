@@ -1,6 +1,7 @@
 """Recording what was found: the same ids each time, nothing twice, no secret stored."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
@@ -26,8 +27,8 @@ from tests.redaction.samples import ALL
 from tests.support.altering import alter
 from tests.support.evidence import problems_of
 
-from tooltrail.importers import Importer
-from tooltrail.importers.events import Line, Output
+from tooltrail.importers import Importer, claude_code
+from tooltrail.importers.events import Event, Line, Output
 from tooltrail.importers.parts import failure_document, success_document
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal import Entry
@@ -172,17 +173,20 @@ def test_a_damaged_first_line_is_imported_once(tmp_path: Path, first_line: str) 
 
 @pytest.mark.parametrize(("calls", "lines_read"), [(5, 1), (5, 3), (700, 1_100)])
 def test_an_import_that_was_interrupted_is_completed_by_the_next(
-    tmp_path: Path, calls: int, lines_read: int
+    tmp_path: Path, calls: int, lines_read: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_lines(tmp_path / "a.jsonl", session_lines(calls))
-    left = iter(range(lines_read))
+    plain, left = claude_code.Reader.read, iter(range(lines_read))
 
-    def interrupt(_size: int) -> None:
+    def interrupt(reader: claude_code.Reader, line: Line) -> Iterator[Event]:
         if next(left, None) is None:
             raise KeyboardInterrupt
+        yield from plain(reader, line)
 
-    with pytest.raises(KeyboardInterrupt):
-        Importer(tmp_path / "tooltrail.db-spool", None).import_file(path, on_progress=interrupt)
+    with monkeypatch.context() as patched:
+        patched.setattr(claude_code.Reader, "read", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            import_one(tmp_path, path, redact=False)
     assert import_one(tmp_path, path).counts["new"] == 1 + 3 * calls
     with opened(tmp_path) as reader:
         assert reader.count_invocations() == calls

@@ -3,6 +3,7 @@
 The agent waits for this program. So only what is needed is imported: neither click nor the journal.
 """
 
+import errno
 import os
 import re
 import sys
@@ -29,9 +30,12 @@ def main(arguments: Sequence[str]) -> None:
     except Exception as error:  # noqa: BLE001  a recorder must not stop the agent
         from tooltrail.cli._output import say  # noqa: PLC0415  takes time
 
-        named = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
-        problem = error.strerror if isinstance(error, OSError) else None
-        say(f"tooltrail: the hook event is not recorded: {named}{problem or error}")
+        problem = str(error)
+        if isinstance(error, OSError) and error.filename:
+            problem = f"{error.filename}: {error.strerror}"
+        if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            problem += "; free disk space, then import the transcript of the session"
+        say(f"tooltrail: the hook event is not recorded: {problem}")
 
 
 def _options(arguments: Sequence[str]) -> tuple[dict[str, str], bool]:

@@ -3,8 +3,7 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -67,7 +66,7 @@ def import_with_bar(
     failures = [one for one in results if isinstance(one, TooltrailError)]
     if failures and len(failures) == len(results):
         raise failures[0]
-    if since is None and not (results or _lost_archives(skipped)):
+    if since is None and not results:
         where = f" in {', '.join(map(str, paths))}" if paths else "; name a file or a folder"
         raise NotFoundError(f"no sessions of known agents found{where}")
     for failure in failures:
@@ -91,19 +90,9 @@ def _import_all(
     """What was imported from each file, and the files of no known format that no path names."""
     results: list[ImportResult] = []
     skipped: list[UnknownFormatError] = []
-    done = read = 0
     with progress_bar("importing", len(files)) as update:
-
-        def advance(size: int) -> None:
-            nonlocal read
-            read += size
-            update(done, read)
-
-        for file, imported in _import_each(importer, files, format_name, advance):
-            done += 1
-            one = imported
-            if format_name and isinstance(imported, Imported) and _is_empty(imported):
-                one = UnknownFormatError(file, format_name, is_damaged=False)
+        for done, (file, one) in enumerate(_import_each(importer, files, format_name), 1):
+            update(done, 0)
             if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
             elif isinstance(one, UnknownFormatError):
@@ -111,21 +100,16 @@ def _import_all(
     return results, skipped
 
 
-def _is_empty(imported: Imported) -> bool:
-    return not (imported.damaged or imported.counts.get("sessions"))
-
-
 def _import_each(
-    importer: Importer,
-    files: Iterable[Path],
-    format_name: str | None,
-    on_progress: Callable[[int], None] = lambda _size: None,
+    importer: Importer, files: Iterable[Path], format_name: str | None
 ) -> Iterator[tuple[Path, ImportResult]]:
     """Import files, and return what was imported from each, or the error. A full disk ends this."""
     for file in files:
         one: ImportResult
         try:
-            one = importer.import_file(file, format_name, on_progress)
+            one = importer.import_file(file, format_name)
+            if format_name and not (one.damaged or one.counts.get("sessions")):
+                one = UnknownFormatError(file, format_name, is_damaged=False)
         except TooltrailError as error:
             # A traceback keeps the content of the file in memory.
             one = error.with_traceback(None)
@@ -142,20 +126,6 @@ def _say_skipped(files: Sequence[Path], format_name: str | None) -> None:
         say(f"{counted(len(files), 'file')} {kind} {verb} skipped, such as {such_as}")
 
 
-def _lost_archives(skipped: Iterable[UnknownFormatError]) -> list[UnknownFormatError]:
-    """The damaged archives: only a log of Inspect ends in `.eval`, so each is a lost log."""
-    return [one for one in skipped if one.is_damaged and one.path.suffix == ".eval"]
-
-
-def say_unread(files: Sequence[UnknownFormatError]) -> None:
-    """Name the skipped files that may be sessions."""
-    for file in files:
-        what = "of no known format; it may be a session of a newer version"
-        if file.is_damaged:
-            what = "damaged; it may be a session"
-        say(f"{printable(str(file.path))} is {what}")
-
-
 def follow(
     location: Location, paths: Sequence[Path], format_name: str | None, rules: RuleSet | None
 ) -> Iterator[Imported]:
@@ -166,11 +136,10 @@ def follow(
     """
     importer = Importer(location.recording_spool(), rules)
     seen: dict[Path, tuple[int, int] | None] = {}
-    known_damage: dict[Path, AbstractSet[Line]] = {}
-    skipped: dict[Path, None] = {}
+    said: set[tuple[Path, Line | None]] = set()  # what was reported; without a line, the file
 
     while True:
-        has_new, count = False, len(skipped)
+        has_new, skipped = False, list[Path]()
         states = {
             file: None if state is None else (state.st_mtime_ns, state.st_size)
             for file, state in _files(paths)
@@ -179,32 +148,26 @@ def follow(
         for file, one in _import_each(importer, changed, format_name):
             seen[file] = states[file]
             if isinstance(one, UnknownFormatError):
-                skipped[file] = None
+                skipped += [file] if (file, None) not in said else []
+                said.add((file, None))
             elif isinstance(one, TooltrailError):
                 if not isinstance(one, NotFoundError):  # it is gone, or does not exist yet
                     say_error(one)
             else:
                 damaged = [part for part in one.damaged if not part.is_cut]
-                known = known_damage.get(file, frozenset())
-                say_damage(file, [part for part in damaged if part not in known])
-                known_damage[file] = frozenset(damaged)
+                say_damage(file, [part for part in damaged if (file, part) not in said])
+                said.update((file, part) for part in damaged)
                 if one.counts.get("new"):
                     has_new = True
                     yield one
-        _say_skipped([*skipped][count:], None)
+        _say_skipped(skipped, format_name)
         if has_new or has_events(location.spool_folder):
             with location.open(create=True) as store:  # imports hook events
                 _ = store.reader  # ingests
         wait_for_more(FOLLOW_INTERVAL_S)
 
 
-def print_report(
-    results: Sequence[ImportResult],
-    skipped: Sequence[UnknownFormatError] = (),
-    *,
-    as_json: bool,
-    is_dry_run: bool,
-) -> int:
+def print_report(results: Sequence[ImportResult], *, as_json: bool, is_dry_run: bool) -> int:
     """Print what was imported from each file, and return the exit code."""
     imported = [one for one in results if isinstance(one, Imported)]
     if as_json:
@@ -221,11 +184,9 @@ def print_report(
     say(f"{counted(totals['new'], 'new fact')} {verb}, {totals['known']:,} known already")
     for one in imported:
         _say_problems(one)
-    unread = _lost_archives(skipped)
-    say_unread(unread)
     if (failed := failure_code(results)) is not None:
         return failed
-    return ExitCode.INCOMPLETE if unread or any(one.damaged for one in imported) else ExitCode.OK
+    return ExitCode.INCOMPLETE if any(one.damaged for one in imported) else ExitCode.OK
 
 
 def failure_code(results: Sequence[ImportResult]) -> ExitCode | None:

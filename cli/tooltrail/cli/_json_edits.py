@@ -80,19 +80,17 @@ def added(data: bytes, names: Sequence[str], item: Any) -> bytes:
 
 def removed(data: bytes, node: Node) -> bytes:
     """The document without an item or a pair, and without the comma beside it."""
-    start, end, before, after = node.start_byte, node.end_byte, node.prev_sibling, node.next_sibling
-    if before is None or before.type != "comment":  # the line of a comment must still end
-        start = len(data[:start].rstrip())
-    while before is not None and before.type == "comment":
-        before = before.prev_sibling
-    while after is not None and after.type == "comment":
-        after = after.next_sibling
-    if after is not None and after.type == ",":
+    start, end, container = node.start_byte, node.end_byte, node.parent or node
+    if node.prev_sibling is None or node.prev_sibling.type != "comment":
+        start = len(data[:start].rstrip())  # else the line of the comment must still end
+    tokens = [one for one in container.children if one.type != "comment"]
+    before, after = tokens[tokens.index(node) - 1], tokens[tokens.index(node) + 1]
+    if after.type == ",":
         return data[:start] + data[end : after.start_byte] + data[after.end_byte :]
-    if before is not None and before.type == ",":
+    if before.type == ",":
         return data[: before.start_byte] + data[before.end_byte : start] + data[end:]
     # The container is empty now. Without a comment in it, nothing is left between its brackets.
-    is_alone = node.parent is None or len(node.parent.named_children) == 1
+    is_alone = len(container.named_children) == 1
     return data[:start] + (data[end:].lstrip() if is_alone else data[end:])
 
 

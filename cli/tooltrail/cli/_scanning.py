@@ -56,7 +56,6 @@ class Scan:
         self._reader = reader
         self._rules = rules
         self._on_progress = on_progress
-        self._streams: dict[str, tuple[RedactionFact, ...]] = {}
 
     def secrets(self) -> Iterator[Secret]:
         """The secrets, session by session.
@@ -115,18 +114,15 @@ class Scan:
             yield Secret(session, kind, owner, one.field, one.rule, one.count, one.offset)
 
     def _in_stream(self, stream: StreamView) -> tuple[RedactionFact, ...]:
-        """The secrets of a stream; of streams with the same bytes, one is read."""
-        if stream.digest not in self._streams:
-            redactor = StreamRedactor(self._rules)
-            try:
-                with self._reader.open_stream(stream) as source:
-                    while chunk := source.read(_CHUNK_BYTES):
-                        redactor.feed(chunk)
-            except TooltrailError as error:
-                self.unread.append(f"stream {stream.role}: {error}")
-            redactor.finish()
-            self._streams[stream.digest] = redactions("", redactor.found)
-        return tuple(one.replaced(field=stream.role) for one in self._streams[stream.digest])
+        redactor = StreamRedactor(self._rules)
+        try:
+            with self._reader.open_stream(stream) as source:
+                while chunk := source.read(_CHUNK_BYTES):
+                    redactor.feed(chunk)
+        except TooltrailError as error:
+            self.unread.append(f"stream {stream.role}: {error}")
+        redactor.finish()
+        return redactions(stream.role, redactor.found)
 
 
 def _texts_of(view: SessionView | InvocationView) -> dict[str, str]:

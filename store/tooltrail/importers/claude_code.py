@@ -79,7 +79,6 @@ class Reader(events.FileReader):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._seen: dict[tuple[str, str], int] = {}
         self._commands: dict[str, str | None] = {}
 
     def read(self, line: events.Line) -> Iterator[events.Event]:
@@ -96,13 +95,12 @@ class Reader(events.FileReader):
         session, agent, name = value.get("sessionId"), value.get("agentId"), value.get("uuid")
         session = session if isinstance(session, str) else self._session
         session = f"{session}/{agent}" if agent else session
-        message = hash(marshal.dumps(value.get("message"), _MARSHAL_VERSION))
-        if not isinstance(name, str) or self._seen.get((session, name), message) != message:
-            name = str(line.offset)  # another message with the id of an earlier one
-        elif (session, name) in self._seen:
+        message = str(hash(marshal.dumps(value.get("message"), _MARSHAL_VERSION)))
+        if isinstance(name, str) and not self._is_new(session, name, message):
             yield events.Skipped("repeated line", is_known=True)
             return
-        self._seen[session, name] = message
+        if not isinstance(name, str) or not self._is_new(session, name):
+            name = str(line.offset)  # another message with the id of an earlier one
         if self._is_new(session):
             named = {"agent_version": "version", "git_branch": "gitBranch"}
             where = named_texts(value, "cwd", "entrypoint", **named)

@@ -40,7 +40,7 @@ def append_event(spool: str, agent: str, event: bytes, *, is_redacted: bool = Tr
         is_new = os.fstat(descriptor).st_size == 0
         # In one write: hooks append at the same time. The next event makes a torn one damaged.
         if os.write(descriptor, line) < len(line):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"{folder}/{name}")
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -2,11 +2,11 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tooltrail.importers import (
     atif,
@@ -35,10 +35,10 @@ from tooltrail.redaction import RuleSet
 _LINES_TO_RECOGNIZE: Final = 20
 """Lines that are tried, since the first ones may be damaged or say nothing about the format."""
 
-_SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
+_SUFFIXES: Final = (inspect.SUFFIX, ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
-UNEXPECTED: Final = (
+_UNEXPECTED: Final = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
 """What a reader raises at a value that no version of its agent writes."""
@@ -116,18 +116,12 @@ class Importer:
         self._rules = rules
         self._is_dry_run = is_dry_run
 
-    def import_file(
-        self,
-        path: Path,
-        format_name: str | None = None,
-        on_progress: Callable[[int], None] = lambda _size: None,
-    ) -> Imported:
+    def import_file(self, path: Path, format_name: str | None = None) -> Imported:
         """Record everything in a file that is not recorded yet.
 
         Args:
             path: the file.
             format_name: name of its format; None to recognize it.
-            on_progress: called with the size of each line in bytes.
 
         Raises:
             NotFoundError: the file does not exist, or no format fits.
@@ -142,7 +136,7 @@ class Importer:
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
-                imported = self.import_lines(source, reader, _watched(file, on_progress))
+                imported = self.import_lines(source, reader, read_lines(file))
                 # The writer may still complete what is cut; at 0, that is the file as a whole.
                 cut_at = next((one.offset for one in imported.damaged if one.is_cut), None)
                 if not self._is_dry_run:
@@ -167,12 +161,6 @@ class Importer:
         return Imported(path, source.format, recording.counts, damaged, calls, recording.results)
 
 
-def _watched(file: IO[bytes], on_progress: Callable[[int], None]) -> Iterator[Line]:
-    for line in read_lines(file):
-        on_progress(len(line.data))
-        yield line
-
-
 def record_lines(recording: Recording, reader: FileReader, lines: Iterable[Line]) -> list[Line]:
     """Record what a reader finds in lines, and return those that cannot be read.
 
@@ -193,7 +181,7 @@ def record_lines(recording: Recording, reader: FileReader, lines: Iterable[Line]
                     recording.add(event, line)
             if unknown is not None:
                 recording.add(unknown, line)
-        except UNEXPECTED as error:
+        except _UNEXPECTED as error:
             why = f"a value of an unexpected type ({error})"
             damaged.append(line._replace(value=None, damage=why))
     return damaged
@@ -256,4 +244,6 @@ def _recognize(path: Path) -> str:
                         return name
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
+    if is_damaged and path.suffix == inspect.SUFFIX:
+        return inspect.NAME
     raise UnknownFormatError(path, is_damaged=is_damaged)

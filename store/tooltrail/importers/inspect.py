@@ -19,6 +19,8 @@ from tooltrail.importers.members import named_texts, names_in, without
 from tooltrail.importers.values import NOTHING, Json, list_of, object_of, objects_of, type_name
 
 NAME: Final = "inspect"
+SUFFIX: Final = ".eval"
+"""The name of an archive ends so, and no other file of an agent: a damaged one is a lost log."""
 
 _KINDS: Final = {
     "approval": "permission_denied",

@@ -67,7 +67,7 @@ def _archived(file: IO[bytes]) -> Iterator[Line]:
     try:
         archive = ZipFile(file)
     except _UNREADABLE:  # such as an archive that is still being written
-        yield Line(0, b"", None, 1, _NO_JSON, is_cut=True)
+        yield Line(0, b"", None, 1, "the archive cannot be read", is_cut=True)
         return
     for number, info in enumerate(archive.infolist(), 1):
         if not info.filename.endswith(".json"):

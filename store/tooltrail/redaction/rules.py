@@ -12,7 +12,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.redaction.credentials import RULES, Rule
 
-LEAST_OF_VALUE: Final = 8
+_LEAST_OF_VALUE: Final = 8
 """Shortest value in bytes that is replaced wherever it occurs. A shorter one would hit words."""
 
 _NAME: Final = r"[a-z0-9][a-z0-9-]{0,63}"
@@ -48,8 +48,8 @@ class RuleSet:
     @cached_property
     def parts(self) -> "tuple[RuleSet, RuleSet]":
         """The rules with markers, and those without."""
-        if len(self.unmarked) == len(self.rules):
-            return RuleSet(()), self
+        if not self.unmarked:
+            return self, RuleSet(())
         return RuleSet(one for one in self.rules if one.markers), RuleSet(self.unmarked)
 
     def may_match(self, data: bytes) -> bool:
@@ -75,7 +75,7 @@ class RuleSet:
 
         Raises:
             InvalidRecordError: a name or an expression is invalid, an expression matches nothing
-                at all, or a value is shorter than `LEAST_OF_VALUE` bytes.
+                at all, or a value is shorter than 8 bytes.
         """
         added = [_rule_of_pattern(name, text) for name, text in patterns.items()]
         added += [_rule_of_value(name, value) for name, value in values.items()]
@@ -106,9 +106,10 @@ def _rule_of_pattern(name: str, text: str) -> Rule:
 
 def _rule_of_value(name: str, value: str) -> Rule:
     data = value.encode("utf-8", "surrogatepass")
-    if len(data) < LEAST_OF_VALUE:
+    if len(data) < _LEAST_OF_VALUE:
         raise InvalidRecordError(
-            f"the value for redaction rule {name} is shorter than {LEAST_OF_VALUE} bytes"
+            f"the value for redaction rule {name} is shorter than {_LEAST_OF_VALUE} bytes, so it"
+            " would match parts of words; use a longer value"
         )
     # A program without such values does not wait for these imports.
     import json  # noqa: PLC0415

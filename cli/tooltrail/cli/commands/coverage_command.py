@@ -12,7 +12,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import SourcePath, format_option, json_option, store_options
-from tooltrail.cli._output import counted, print_array, say
+from tooltrail.cli._output import counted, print_array, printable, say
 from tooltrail.cli._tables import print_table
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def command(
     """
     from tooltrail.cli._coverage import compare
     from tooltrail.cli._hook_events import say_damage
-    from tooltrail.cli._importing import failure_code, import_with_bar, say_unread
+    from tooltrail.cli._importing import failure_code, import_with_bar
     from tooltrail.cli._long_commands import progress_bar
     from tooltrail.cli._redaction import used_rules
     from tooltrail.importers import Imported
@@ -85,10 +85,12 @@ def command(
     say(f"compared {counted(len(found), 'call')}: {each}")
     # A `.json` file that can be read is not a session: agents keep settings in such files.
     unread = [file for file in skipped if file.is_damaged or file.path.suffix != ".json"]
-    say_unread(unread)
+    for file in unread:
+        what = "damaged" if file.is_damaged else "of no known format"
+        say(f"{printable(str(file.path))} is {what}; it may be a session")
     damaged = [one for one in outcomes if isinstance(one, Imported) and one.damaged]
-    for file in damaged:
-        say_damage(file.path, file.damaged)
+    for imported in damaged:
+        say_damage(imported.path, imported.damaged)
     return ExitCode.DAMAGED if gaps or unread or damaged else ExitCode.OK
 
 

@@ -74,7 +74,7 @@ def command(
         for one in importing.follow(location, paths, format_name, rules):
             new = counted(one.counts["new"], "new fact")
             write(f"{new} of {one.format} in {printable(str(one.path))}\n")
-    done, skipped = importing.import_with_bar(
+    done, _ = importing.import_with_bar(
         location.recording_spool(), paths, format_name, rules, since=since, is_dry_run=dry_run
     )
-    return importing.print_report(done, skipped, as_json=as_json, is_dry_run=dry_run)
+    return importing.print_report(done, as_json=as_json, is_dry_run=dry_run)
