@@ -418,7 +418,11 @@ def test_a_project_switches_off_the_hook_of_the_user(at_home: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"hooks": {}}', '{\n  "hooks": { },\n  "a": 1\n}\n', '{"hooks": {"Stop": [ ]}}', " "]
+    "text",
+    [
+        *('{"hooks": {}}', '{\n  "hooks": { },\n  "a": 1\n}\n', '{"hooks": {"Stop": [ ]}}', " "),
+        '{\n"hooks": {"SessionEnd":\n[  ],"PreToolUse":[  ]}}',
+    ],
 )
 def test_an_empty_object_of_hooks_stays(at_home: Cli, text: str) -> None:
     path = settings(at_home, text)

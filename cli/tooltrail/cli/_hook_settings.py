@@ -199,7 +199,7 @@ def _installed(data: bytes) -> dict[str, str]:
 
 def _with_ours(data: bytes, commands: dict[str, str]) -> bytes:
     """The settings with an entry of ours for each event."""
-    for event, command in reversed(commands.items()):
+    for event, command in sorted(commands.items(), reverse=True):
         entry = {_HOOKS: [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
         data = added(data, (_HOOKS, event), entry)
     return data
