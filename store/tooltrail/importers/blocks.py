@@ -119,23 +119,12 @@ def origin_of(wire_format: str, value: Json, usage: Any, *same: str, **named: st
     return {"wire_format": wire_format, **named_texts(value, *same, **named), **extras}
 
 
-def streams_of(texts: Mapping[str, str]) -> tuple[dict[str, bytes], dict[str, int]]:
-    """The bytes of each text, and the size before the cut of each text that was cut.
-
-    Args:
-        texts: texts by role.
-    """
-    sizes = {role: size_before_cut(text) for role, text in texts.items()}
-    streams = {role: encoded(text) for role, text in texts.items()}
-    return streams, {role: size for role, size in sizes.items() if size is not None}
-
-
-def size_before_cut(text: str) -> int | None:
-    """The bytes of an output before it was cut, at least; 0 if unknown, None if it was not cut.
+def size_before_cut(text: Any) -> int | None:
+    """The bytes of a text before it was cut, at least; 0 if unknown, None if it was not cut.
 
     A marker counts characters, each of which has at least one byte.
     """
-    if " truncated" not in text:
+    if not isinstance(text, str) or " truncated" not in text:
         return None
     for found in _IN_THE_MIDDLE.finditer(text):
         if _is_in_the_middle(text[: found.start()], text[found.end() :]):

@@ -15,10 +15,10 @@ from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
 from tooltrail.importers import events
-from tooltrail.importers.blocks import origin_of, parts_of, size_before_cut, streams_of, text_of
+from tooltrail.importers.blocks import origin_of, parts_of, text_of
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, spelled
 from tooltrail.importers.parts import encoded
-from tooltrail.importers.values import NOTHING, Json, object_of
+from tooltrail.importers.values import Json, object_of
 
 NAME: Final = "claude-code"
 
@@ -193,12 +193,10 @@ def output_of(
     spill = _spill_of(object_of(returned), receipt, path)
     if command is not None:
         return _command_output(returned, spill, command, has_failed=has_failed)
+    output = events.Output(structured=returned)
     if spill is not None:
-        return _spilled_output("content", spill, returned)
-    if returned is None:
-        return None
-    size = size_before_cut(returned) if isinstance(returned, str) else None
-    return events.Output(NOTHING, returned, lost=NOTHING if size is None else {"structured": size})
+        return _with_spill(output, "content", spill)
+    return None if returned is None else output
 
 
 def _command_output(
@@ -208,24 +206,17 @@ def _command_output(
     match returned:
         case dict() if not STREAMS.isdisjoint(members := object_of(returned)):
             texts = {name: members.get(name) for name in ("stdout", "stderr")}
-            streams, lost = streams_of(
-                {name: "" if one is None else spelled(one) for name, one in texts.items()}
-            )
-            if spill is not None:
-                if spill.lost is None:
-                    streams["stdout"] = spill.data
-                    lost.pop("stdout", None)
-                elif len(streams["stdout"]) < spill.lost or not spill.lost:
-                    lost["stdout"] = spill.lost
-            return events.Output(streams, command=command, lost=lost)
+            streams = {name: "" if one is None else spelled(one) for name, one in texts.items()}
+            output = events.Output(streams, command=command)
+            return output if spill is None else _with_spill(output, "stdout", spill)
         case str() if found := _EXIT.match(returned):
-            streams, lost = streams_of({"combined": returned[found.end() :]})
-            return events.Output(streams, command=command, exit_status=int(found[1]), lost=lost)
+            streams, status = {"combined": returned[found.end() :]}, int(found[1])
+            return events.Output(streams, command=command, exit_status=status)
         case None if spill is not None:
-            return _spilled_output("combined", spill, None)._replace(command=command)
+            return _with_spill(events.Output(command=command), "combined", spill)
         case str() | list() if not has_failed:
-            streams, lost = streams_of({"combined": text_of(returned) or spelled(returned)})
-            return events.Output(streams, command=command, lost=lost)
+            streams = {"combined": text_of(returned) or spelled(returned)}
+            return events.Output(streams, command=command)
         case _:
             return None
 
@@ -261,13 +252,14 @@ def _spill_of(returned: Json, receipt: str | None, path: Path) -> _Spill | None:
     return _Spill(encoded(preview), size if type(size) is int else 0)
 
 
-def _spilled_output(role: str, spill: _Spill, returned: Any) -> events.Output:
-    """The output in a file; its beginning if the file is gone and the session has no more of it."""
+def _with_spill(output: events.Output, role: str, spill: _Spill) -> events.Output:
+    """An output with the stream in a file; with its beginning if the file and the rest are gone."""
     if spill.lost is None:
-        return events.Output({role: spill.data}, returned)
-    if 0 < spill.lost <= len(encoded(spelled(returned))):
-        return events.Output(NOTHING, returned)
-    return events.Output({role: spill.data}, returned, lost={role: spill.lost})
+        return output._replace(streams={**output.streams, role: spill.data})
+    if 0 < spill.lost <= len(encoded(spelled(output.streams.get(role, output.structured)))):
+        return output
+    streams = {role: spill.data, **output.streams}
+    return output._replace(streams=streams, lost={role: spill.lost})
 
 
 def _read_spill(name: str, path: Path) -> bytes | None:

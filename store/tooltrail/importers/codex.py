@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import events
-from tooltrail.importers.blocks import reasoning_part, streams_of, text_of
+from tooltrail.importers.blocks import reasoning_part, text_of
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.values import NOTHING, Json, list_of, object_of
 
@@ -218,7 +218,7 @@ def _surfaces(end: Json) -> tuple[events.Output | None, bool, Json]:
     match end:
         case {"type": "exec_command_end"}:
             output = _command_output(end)
-            printed = b"".join(output.streams.values()).decode("utf-8", "replace")
+            printed = "".join(output.streams.values())
             both = ("aggregated_output", "formatted_output")
             repeated = {name for name in both if str(end.get(name, "")).strip() in printed}
             if events.exit_status_of(end.get("exit_code")) is not None:
@@ -231,9 +231,9 @@ def _surfaces(end: Json) -> tuple[events.Output | None, bool, Json]:
             texts = {one: end[one] for one in ("stdout", "stderr") if isinstance(end.get(one), str)}
             known = (*texts, "type", "call_id", "turn_id")
             others = {key: one for key, one in end.items() if key not in known}
-            streams, lost = streams_of({name: one for name, one in texts.items() if one})
+            streams = {name: one for name, one in texts.items() if one}
             has_failed = "Err" in object_of(end, "result") or end.get("success") is False
-            return events.Output(streams, others, lost=lost), has_failed, NOTHING
+            return events.Output(streams, others), has_failed, NOTHING
         case _:
             return None, False, NOTHING
 
@@ -243,7 +243,6 @@ def _command_output(end: Json) -> events.Output:
     # The streams are empty where the command ran in a terminal.
     combined = named_texts(end, combined="aggregated_output")
     beside = {"stdout": "", "stderr": ""} if texts else {"combined": ""} | combined
-    streams, lost = streams_of(beside | texts)
     command = end.get("command")
     command = command if isinstance(command, str) else " ".join(map(str, list_of(command)))
-    return events.Output(streams, None, command, end.get("cwd"), end.get("exit_code"), lost)
+    return events.Output(beside | texts, None, command, end.get("cwd"), end.get("exit_code"))

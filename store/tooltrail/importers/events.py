@@ -89,13 +89,14 @@ class Output(NamedTuple):
 
     Attributes:
         streams: texts or bytes by role: `stdout`, `stderr`, `combined`, `content`. A command has
-            `stdout` and `stderr`, or `combined` alone; the ingester rejects any other set.
+            `stdout` and `stderr`, or `combined` alone; the ingester rejects any other set. A text
+            may be cut by the agent, bytes are complete.
         structured: a JSON value that the tool returned; None if there is none.
         command: the command line, for a command.
         cwd: its working directory.
         exit_status: its exit status; None if unknown.
         lost: for a stream that is not complete in the source, the bytes that the tool produced; 0
-            if the source does not say.
+            if the source does not say. Cuts that a text itself names need not be here.
     """
 
     streams: Mapping[str, Any] = NOTHING

@@ -13,7 +13,14 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.importers import events
-from tooltrail.importers.blocks import block_of, call_block, others_than_text, parts_of, text_of
+from tooltrail.importers.blocks import (
+    block_of,
+    call_block,
+    others_than_text,
+    parts_of,
+    size_before_cut,
+    text_of,
+)
 from tooltrail.importers.members import milliseconds_of, spelled
 from tooltrail.importers.parts import Parts, encoded, failure_document, success_document
 from tooltrail.importers.values import NOTHING, Json
@@ -285,7 +292,8 @@ class Recording:
 
     def _add_result(self, found: events.Result) -> None:
         extras = {**found.extras, **others_than_text(found.receipt)}
-        found = found._replace(receipt=text_of(found.receipt), extras=extras)
+        output = found.output and _with_cuts(found.output)
+        found = found._replace(receipt=text_of(found.receipt), output=output, extras=extras)
         name = (found.session, found.call_id)
         waiting = self._waiting.get(name)
         call = waiting.popleft() if waiting else None
@@ -390,6 +398,14 @@ def _time(given: object) -> datetime | None:
             at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
         return at if at >= _EARLIEST else None
     return None
+
+
+def _with_cuts(output: events.Output) -> events.Output:
+    """An output with the sizes of its texts that the agent cut."""
+    texts = {**output.streams, "structured": output.structured}
+    sizes = ((role, size_before_cut(text)) for role, text in texts.items())
+    cut = {role: size for role, size in sizes if size is not None}
+    return output._replace(lost={**cut, **output.lost}) if cut else output
 
 
 def _document(
