@@ -94,8 +94,11 @@ def test_the_text_of_a_tool_is_its_output_unless_it_was_cut(tmp_path: Path) -> N
     assert [one.receipt.text for one in others if one.receipt] == ["1: a"] * 2
 
 
-def test_the_output_of_a_command_that_was_cut_is_a_loss(tmp_path: Path) -> None:
-    shown = {"output": "...\n\n" + "x" * 30_000, "exit": 0, "truncated": False}
+@pytest.mark.parametrize(
+    "text", ["...\n\n" + "x" * 30_000, f"{'a' * 99}…7 chars truncated…{'b' * 99}"]
+)
+def test_the_output_of_a_command_that_was_cut_is_a_loss(tmp_path: Path, text: str) -> None:
+    shown = {"output": text, "exit": 0, "truncated": False}
     imported(tmp_path, answer(tool("bash", {**RAN, "metadata": shown})))
     call = only_call(tmp_path)
     assert (call.summary.lost_size or 0) > 0
