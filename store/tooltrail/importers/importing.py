@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -197,18 +198,13 @@ def session_files(path: Path) -> list[Path]:
     unread: list[Path] = []
     walk = os.walk(path, onerror=lambda error: unread.append(Path(error.filename)))
     found = (Path(folder, name) for folder, _, names in walk for name in names)
-    return sorted([one for one in found if one.suffix in _SUFFIXES and _may_be_file(one)] + unread)
+    return sorted([one for one in found if one.suffix in _SUFFIXES and not _is_empty(one)] + unread)
 
 
-def _may_be_file(path: Path) -> bool:
-    """Whether a path is a regular file that is not empty, or cannot be examined."""
-    try:
-        state = path.stat()
-        return stat.S_ISREG(state.st_mode) and state.st_size > 0
-    except FileNotFoundError:  # a link without a target
-        return False
-    except OSError:
-        return True
+def _is_empty(path: Path) -> bool:
+    with suppress(OSError):  # the import says why
+        return path.stat().st_size == 0
+    return False
 
 
 def claude_projects(environment: Mapping[str, str], home: Path) -> Path:
