@@ -43,11 +43,6 @@ class Backend(Protocol):
     """
 
     @property
-    def capabilities(self) -> SinkCapabilities:
-        """See `ArtifactSink.capabilities`."""
-        ...
-
-    @property
     def may_be_replaced(self) -> bool:
         """Whether another folder can replace the root while the sink is in use."""
         ...
@@ -91,9 +86,7 @@ class LocalBackend:
     may_be_replaced = True
     capabilities = SinkCapabilities(
         durable=True,
-        exclusive_create=True,
         cross_process=True,
-        seekable=True,
         frame_size=FRAME_SIZE,
     )
 
@@ -145,9 +138,7 @@ class MemoryBackend:
     may_be_replaced = False
     capabilities = SinkCapabilities(
         durable=False,
-        exclusive_create=True,
         cross_process=False,
-        seekable=True,
         frame_size=FRAME_SIZE,
     )
 

@@ -19,7 +19,6 @@ from tooltrail.artifacts._scratch import Source, copy_of, is_sound, source_of
 from tooltrail.artifacts._verifying import verify_object
 from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE
-from tooltrail.artifacts.frame_index import FrameIndex, read_index
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.artifacts.reading import ArtifactReader, open_reader
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
@@ -169,18 +168,6 @@ class ArtifactArchive:
         """
         return open_reader(self._sink, path, size=size)
 
-    def index_of(self, path: str) -> FrameIndex | None:
-        """The index at the end of an artifact; None if the object has no index.
-
-        Raises:
-            MissingArtifactError: no object has this path.
-            DamageError: the index was altered.
-            InvalidRecordError: not the path of an artifact.
-            UnavailableError: the sink is unavailable.
-        """
-        digest_of_path(path)
-        return read_index(lambda size: self._sink.read(path, -size, None), path)
-
     def verify(self, path: str, *, size: int | None = None, line_count: int | None = None) -> int:
         """Read all frames of an artifact and its index, and return its plain size.
 
@@ -233,7 +220,7 @@ class ArtifactArchive:
             return _Publication("created")
         outcome: Outcome = "existed"
         for _ in range(HEAL_ATTEMPTS):
-            if self._compare(path, source.file, record.size) != "damaged":
+            if not self._is_damaged(path, source.file, record.size):
                 return _Publication(outcome)
             if not is_sound(source, record.digest):
                 kept = self._keep_damaged(path, source.file)
@@ -258,20 +245,20 @@ class ArtifactArchive:
         self._sink.put(kept, damaged)
         return kept
 
-    def _compare(self, path: str, source: Path, size: int) -> Literal["equal", "sound", "damaged"]:
+    def _is_damaged(self, path: str, source: Path, size: int) -> bool:
         try:
             with source.open("rb") as ours, self._sink.open(path) as stored:
                 if _equal(ours, stored):
-                    return "equal"
+                    return False
             # Another version of the codec may compress the same bytes differently.
             self.verify(path, size=size)
         except DamageError:
-            return "damaged"
+            return True
         except OSError as error:
             raise UnavailableError(
                 f"artifact {path} cannot be compared: {error.strerror or error}"
             ) from error
-        return "sound"
+        return False
 
 
 def _equal(ours: BinaryIO, stored: BinaryIO) -> bool:

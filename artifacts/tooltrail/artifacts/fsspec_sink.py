@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol, cast
 from tooltrail.artifacts._backend_sink import FsspecSink, why
 from tooltrail.artifacts._backends import Backend, FileSystem, LocalBackend, MemoryBackend
 from tooltrail.artifacts._connection import Connection
-from tooltrail.artifacts._deferred_backend import DeferredBackend
 from tooltrail.artifacts._object_backend import ObjectBackend
 from tooltrail.artifacts._sink_options import configured, merged, split_bucket
 from tooltrail.artifacts._store_errors import as_os_error
@@ -45,7 +44,8 @@ def open_sink(url: str, *, create: bool = False) -> ArtifactSink:
             access is refused, or the folder cannot be made.
     """
     site = _site(url)
-    return FsspecSink(site.url, site.open_backend(create))
+    backend = site.open_backend(create)
+    return FsspecSink(site.url, site.capabilities, lambda: backend)
 
 
 def defer_sink(url: str, *, mark: str | None = None) -> ArtifactSink:
@@ -64,8 +64,7 @@ def defer_sink(url: str, *, mark: str | None = None) -> ArtifactSink:
             query; or the options for the store cannot be read.
     """
     site = _site(url)
-    backend = DeferredBackend(site.capabilities, partial(site.open_backend, create=False))
-    return FsspecSink(site.url, backend, mark)
+    return FsspecSink(site.url, site.capabilities, partial(site.open_backend, create=False), mark)
 
 
 class _OpensBackend(Protocol):

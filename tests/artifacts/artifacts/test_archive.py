@@ -91,7 +91,7 @@ def test_publishing_names_the_object_by_its_content(
         line_count=3,
         outcome="created",
     )
-    assert archive.index_of(stored.path) == captured.index
+    assert FrameIndex.from_bytes(sink.read(stored.path, 0)) == captured.index
     assert archive.sink is sink
     assert archive.exists(stored.path)
     assert archive.stat(stored.path) == sink.stat(stored.path)
@@ -104,7 +104,6 @@ def test_an_object_that_lost_its_index_or_half_of_it_is_damaged_and_can_be_read(
     good = encode(PLAIN)
     end = FrameIndex.from_bytes(good).frames_size
     put_raw(sink, path, good[:end])
-    assert archive.index_of(path) is None
     for method in (archive.verify, archive.reader):
         with pytest.raises(DamageError, match=f"{path} is damaged: it was cut, or the index at"):
             method(path, size=len(PLAIN))
@@ -123,7 +122,7 @@ def test_a_stream_that_was_closed_on_a_full_disk_gets_its_index_when_it_is_publi
     os.truncate(captured.staged, captured.index.frames_size)
     closed = captured.replaced(index=None, stored_size=captured.index.frames_size)
     stored = archive.publish(closed)
-    assert archive.index_of(stored.path) == captured.index
+    assert FrameIndex.from_bytes(archive.sink.read(stored.path, 0)) == captured.index
     assert archive.verify(stored.path, size=len(PLAIN), line_count=3) == len(PLAIN)
 
 
