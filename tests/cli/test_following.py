@@ -206,6 +206,16 @@ def test_an_output_is_read_while_it_comes(cli: Cli, writer: SpoolWriter) -> None
     )
 
 
+def test_tail_says_that_a_running_call_has_no_output_yet(cli: Cli, writer: SpoolWriter) -> None:
+    name = writer.do("start")
+    ended = cli.run("tail", "@running")
+    assert (ended.code, ended.stdout) == (4, b"")
+    assert ended.sentence.startswith(f"invocation {name} runs, and has no output in ")
+    writer.do("write stdout first")
+    writer.do("flush stdout")
+    assert cli.ok("tail", "@running").text == "first\n"
+
+
 def test_a_name_of_a_call_and_of_an_artifact_is_ambiguous(cli: Cli) -> None:
     with cli.open() as store:
         session = store.open_session()

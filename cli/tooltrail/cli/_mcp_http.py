@@ -81,7 +81,7 @@ class _Bridge:
 
     async def run(self) -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._loop.add_signal_handler(number, self._end, 128 + number)
+            signal.signal(number, self._on_signal)
         threading.Thread(target=self._read, daemon=True).start()
         code = await self._ended
         sending = [task for task, key in self._tasks.items() if key != _LISTENING]
@@ -116,6 +116,11 @@ class _Bridge:
     def _end(self, code: int) -> None:
         if not self._ended.done():
             self._ended.set_result(code)
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        # A client that does not read may block a write, which goes on here when this returns.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        self._call(self._end, 128 + number)
 
     def _send(self, line: bytes) -> None:
         """Send one message of the client; the answer follows in a task."""
