@@ -1,7 +1,6 @@
 from ._checked import open_checked as open_checked
 from ._scratch import copy_of as copy_of
 from .archive import ArtifactArchive as ArtifactArchive
-from .archive import Outcome as Outcome
 from .archive import StoredArtifact as StoredArtifact
 from .capture import Capture as Capture
 from .captured import CapturedStream as CapturedStream

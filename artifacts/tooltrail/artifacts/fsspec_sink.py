@@ -7,12 +7,12 @@ of fsspec, which all threads share, nor its exclusive create on disks, which has
 """
 
 import os
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 from tooltrail.artifacts._backend_sink import FsspecSink, why
-from tooltrail.artifacts._backends import Backend, FileSystem, LocalBackend, MemoryBackend
+from tooltrail.artifacts._backends import Backend, LocalBackend, MemoryBackend
 from tooltrail.artifacts._connection import Connection
 from tooltrail.artifacts._object_backend import ObjectBackend
 from tooltrail.artifacts._sink_options import configured, merged, split_bucket
@@ -116,7 +116,7 @@ def _local_site(name: str) -> _Site:
         except UnicodeEncodeError as error:
             sentence = f"cannot use {folder} for artifacts: set LC_ALL to a locale with UTF-8"
             raise UnavailableError(sentence) from error
-        return LocalBackend(cast("FileSystem", _Deferred()), root)
+        return LocalBackend(root)
 
     return _Site(f"file://{folder}", LocalBackend.capabilities, open_backend)
 
@@ -202,24 +202,8 @@ def _absolute(name: str) -> Path:
     return Path(os.path.abspath(name))  # noqa: PTH100
 
 
-class _Deferred:
-    """The local file system, made on first use.
-
-    Importing fsspec takes longer than publishing or reading a local object. Only listing needs
-    fsspec.
-    """
-
-    def __getattr__(self, name: str) -> object:
-        """The attribute of the file system."""
-        return getattr(self._filesystem, name)
-
-    @cached_property
-    def _filesystem(self) -> Any:
-        return _filesystem("file")
-
-
 def _filesystem(protocol: str, **options: object) -> Any:
-    import fsspec  # noqa: PLC0415  see `_Deferred`
+    import fsspec  # noqa: PLC0415  slow to import, and folders do not need it
 
     untyped: Any = fsspec
     return untyped.filesystem(

@@ -7,7 +7,6 @@ Everything else, such as a line that is not JSON, is not recorded.
 
 import base64
 import json
-import re
 import threading
 import time
 from collections import defaultdict
@@ -30,12 +29,13 @@ from tooltrail.importers.values import NOTHING
 from tooltrail.journal import Entry, Invocation, Recorder, Session
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.environment import NOT_REDACTED
-from tooltrail.records.canonical_json import MAX_DEPTH, encode
+from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import RedactionFact
 from tooltrail.redaction import RuleSet
 from tooltrail.wire.mcp import read_call
 from tooltrail.wire.mcp.asking import read_tools
+from tooltrail.wire.mcp.calls import TOO_DEEP
 from tooltrail.wire.mcp.results import read_outcome
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, spelled, text_in
 
@@ -59,10 +59,6 @@ _MOST_REPORTS: Final = 100
 
 _CLOSE_S: Final = 30
 """How long the end of the proxy waits for a slow disk."""
-
-
-_TOKEN: Final = re.compile(rb'[][{}]|"[^"\\]*(?:\\.[^"\\]*)*"|[^][{}"]+|"')
-"""A bracket of JSON, a text, which may hold other brackets, or what is between these."""
 
 
 class LineSplitter:
@@ -397,9 +393,11 @@ def _clean_base64(message: JsonObject, parts: Parts) -> None:
 def message_in(line: bytes, repeating: list[JsonObject] | None = None) -> JsonObject:
     """The message of a line; empty if the line is not a JSON object.
 
-    A message that is nested too deep to be read has null in place of its innermost values. It is
-    still nested too deep to be recorded, but has its id. Objects in which a name stands twice are
-    added to `repeating` if given, and keep all members in their JSON.
+    Objects in which a name stands twice are added to `repeating` if given, and keep all members in
+    their JSON.
+
+    Raises:
+        InvalidRecordError: the message is nested too deep to be read.
     """
 
     def object_of(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
@@ -412,24 +410,10 @@ def message_in(line: bytes, repeating: list[JsonObject] | None = None) -> JsonOb
     try:
         hook = None if repeating is None else object_of
         return object_in(json.loads(line.decode("utf-8", "surrogatepass"), object_pairs_hook=hook))
-    except RecursionError:
-        cut = _cut_at_depth(line, 2 * MAX_DEPTH)
-        return {} if cut == line else message_in(cut, repeating)  # brackets may have no end
+    except RecursionError as error:
+        raise records.InvalidRecordError(TOO_DEEP) from error
     except ValueError:
         return {}
-
-
-def _cut_at_depth(line: bytes, levels: int) -> bytes:
-    """The JSON of a line with null in place of values that are nested deeper."""
-    kept, depth = list[bytes](), 0
-    for found in _TOKEN.finditer(line):
-        depth += found[0] in b"[{"
-        if depth <= levels:
-            kept.append(found[0])
-        elif depth == levels + 1 and found[0] in b"[{":
-            kept.append(b"null")
-        depth -= found[0] in b"]}"
-    return b"".join(kept)
 
 
 def key_of(members: JsonObject, name: str) -> str:
