@@ -316,13 +316,14 @@ class _Stream:
     """One stream of the command, and how much of it is captured.
 
     Attributes:
+        fd: the descriptor of the command.
         size: bytes that the command has printed.
         settled_size: bytes of these that are captured, as they are or replaced.
         redactor: replaces secrets; None before the first byte, or if nothing is replaced.
     """
 
-    def __init__(self, role: str, capture: ShortCapture, rules: RuleSet | None) -> None:
-        self.role, self.capture, self._rules = role, capture, rules
+    def __init__(self, fd: int, role: str, capture: ShortCapture, rules: RuleSet | None) -> None:
+        self.fd, self.role, self.capture, self._rules = fd, role, capture, rules
         self.size = self.settled_size = 0
         self.redactor: StreamRedactor | None = None
 
@@ -354,10 +355,10 @@ class _Run:
         change: bytes by which redaction made it longer.
     """
 
-    def __init__(self, name: StreamName, at: int, start: int) -> None:
-        self.name: StreamName = name
+    def __init__(self, stream: _Stream, at: int) -> None:
+        self.stream = stream
         self.at = at
-        self.start = self.stop = start
+        self.start = self.stop = stream.size
         self.change = 0
 
     def replace(self, secret: "Secret") -> None:
@@ -390,7 +391,9 @@ class StreamCapture:
         roles: dict[StreamName, str] = (
             {"stdout": "combined"} if has_terminal else {name: name for name in _FD}
         )
-        self._streams = {name: _Stream(role, capture(role), rules) for name, role in roles.items()}
+        self._streams = {
+            name: _Stream(_FD[name], role, capture(role), rules) for name, role in roles.items()
+        }
         self._has_rules = rules is not None
         self._order = capture(_ORDER)
         self._began = time.monotonic()
@@ -422,11 +425,11 @@ class StreamCapture:
             say(f"tooltrail: recording stopped early: {error}")
         if self._pool is not None:
             self._pool.shutdown()
-        for name, stream in self._streams.items():
+        for stream in self._streams.values():
             if stream.redactor is not None:
                 from tooltrail.redaction.redactor import redactions  # noqa: PLC0415  loaded already
 
-                self._settle(name, stream.write(b"", is_last=True))
+                self._settle(stream, stream.write(b"", is_last=True))
                 self.redacted += redactions(stream.role, stream.redactor.found)
         while self._runs:
             self._write_order()
@@ -450,25 +453,25 @@ class StreamCapture:
         stream = self._streams[name]
         if len(self._streams) > 1:
             last = self._runs[-1] if self._runs else None
-            if last is None or last.name != name or at - last.at >= _TICK_MS:
-                last = _Run(name, at, stream.size)
+            if last is None or last.stream is not stream or at - last.at >= _TICK_MS:
+                last = _Run(stream, at)
                 self._runs.append(last)
             last.stop += len(chunk)
-        self._settle(name, stream.write(chunk))
+        self._settle(stream, stream.write(chunk))
 
     def _flush(self) -> None:
         for stream in self._streams.values():
             stream.capture.flush()
 
-    def _settle(self, name: StreamName, secrets: "Sequence[Secret]") -> None:
+    def _settle(self, stream: _Stream, secrets: "Sequence[Secret]") -> None:
         """Count the secrets that were replaced, and write the lines that are complete."""
         for secret in secrets:
             for run in self._runs:
-                if run.name == name:
+                if run.stream is stream:
                     run.replace(secret)
         while len(self._runs) > 1:
             first = self._runs[0]
-            is_settled = first.stop <= self._streams[first.name].settled_size
+            is_settled = first.stop <= first.stream.settled_size
             if not is_settled and len(self._runs) < _MOST_RUNS:
                 break  # secrets in bytes that are held back may be removed from this run
             self._write_order()
@@ -476,4 +479,4 @@ class StreamCapture:
     def _write_order(self) -> None:
         run = self._runs.popleft()
         if size := run.stop - run.start + run.change:
-            self._order.write(f"{_FD[run.name]} {size} {run.at}\n".encode())
+            self._order.write(f"{run.stream.fd} {size} {run.at}\n".encode())
