@@ -76,13 +76,13 @@ class FsspecSink:
 
     def open(self, path: str) -> BinaryIO:
         """See `ArtifactSink.open`."""
-        with self._reading(path) as target, _damage_if_replaced(path):
+        with self._reading(path) as target:
             return self._backend.open(target)
 
     def read(self, path: str, start: int, stop: int | None = None) -> bytes:
         """See `ArtifactSink.read`; one request, or two on Azure if `start` is negative."""
         check_range(start, stop)
-        with self._reading(path) as target, _damage_if_replaced(path):
+        with self._reading(path) as target:
             return self._backend.read(target, start, stop)
 
     def stat(self, path: str) -> ObjectStat:
@@ -157,6 +157,9 @@ class FsspecSink:
                 f"artifact {path} is missing from {self._url}", path=path
             ) from error
         except OSError as error:
+            if error.errno in _REPLACED:
+                problem = f"artifact {path} is damaged: a link or a pipe is in its place"
+                raise DamageError(problem, path=path) from error
             raise self._unavailable("read", path, error) from error
 
     def _need_root(self, path: str) -> None:
@@ -210,14 +213,3 @@ def _is_path(path: str) -> bool:
 
 def _stat_of(path: str, facts: FileFacts) -> ObjectStat:
     return ObjectStat(path=path, stored_size=facts.size, modified_at=facts.modified_at)
-
-
-@contextlib.contextmanager
-def _damage_if_replaced(path: str) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _REPLACED:
-            raise
-        problem = f"artifact {path} is damaged: a link or a pipe is in its place"
-        raise DamageError(problem, path=path) from error

@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Generator, Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from tooltrail.artifacts._flusher import FLUSHER
@@ -110,12 +109,7 @@ class Capture:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process == os.getpid():
             self.close()
 

@@ -7,7 +7,6 @@ file stays open, so no byte is lost when the file is published and its name is d
 import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Literal, Self
 
 import zstandard
@@ -98,12 +97,7 @@ class StreamFollower:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _new_blocks(self, stored: BinaryIO) -> Iterator[bytes]:
