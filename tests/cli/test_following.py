@@ -14,6 +14,7 @@ from tests.support.recording import fail_tool, run_command
 from tests.support.spool_writer import SpoolWriter, digits
 from tests.support.spools import left_in
 
+from tooltrail.artifacts import FrameIndex
 from tooltrail.records import ToolCall
 
 MANY = ("-n", "1000000")
@@ -96,8 +97,7 @@ def test_a_slow_stream_is_followed_to_its_end_and_stored_in_one_frame(
         assert follower.rest() == Ended(0, wanted[-100:], b"")
     with cli.open() as store:
         (artifact,) = store.reader.artifacts()
-        index = store.archive.index_of(artifact.path)
-        assert index is not None
+        index = FrameIndex.from_bytes(store.archive.sink.read(artifact.path, 0))
         assert (len(index), index.plain_size) == (1, len(wanted))
         assert artifact.stored_size == index.object_size
     cli.ok("verify")
@@ -204,6 +204,16 @@ def test_an_output_is_read_while_it_comes(cli: Cli, writer: SpoolWriter) -> None
         3,
         "the store has no running invocation of Read; nearest: `Bash`",
     )
+
+
+def test_tail_says_that_a_running_call_has_no_output_yet(cli: Cli, writer: SpoolWriter) -> None:
+    name = writer.do("start")
+    ended = cli.run("tail", "@running")
+    assert (ended.code, ended.stdout) == (4, b"")
+    assert ended.sentence.startswith(f"invocation {name} runs, and has no output in ")
+    writer.do("write stdout first")
+    writer.do("flush stdout")
+    assert cli.ok("tail", "@running").text == "first\n"
 
 
 def test_a_name_of_a_call_and_of_an_artifact_is_ambiguous(cli: Cli) -> None:

@@ -160,8 +160,10 @@ sys.stdout.write({json.dumps(answer(1, "done"))!r})
     assert states(cli) == [("success", None)]
 
 
-@pytest.mark.parametrize("depth", [300, 1_500, 50_000])
-def test_an_answer_that_is_nested_too_deep_ends_its_call(cli: Cli, depth: int) -> None:
+@pytest.mark.parametrize(
+    ("depth", "kind"), [(300, "output_persistence_failed"), (200_000, "transport_failed")]
+)
+def test_an_answer_that_is_nested_too_deep_ends_its_call(cli: Cli, depth: int, kind: str) -> None:
     server = f"""
 deep = '{{"[": ' * {depth} + '"\\\\"]"' + "}}" * {depth}
 input()
@@ -171,7 +173,7 @@ input()
     ended = proxied(cli, call(1) + b"\n", server=python(server))
     assert ended.stdout.count(b"{") == depth + 2
     assert "the traffic goes on: the message is nested deeper than" in ended.message
-    assert states(cli) == [("error", "output_persistence_failed")]
+    assert states(cli) == [("error", kind)]
 
 
 def test_brackets_without_an_end_stop_no_recording(cli: Cli) -> None:
@@ -352,7 +354,10 @@ def test_a_cancelled_request_ends_at_the_http_server(cli: Cli, tmp_path: Path) -
 
 
 class OddHandler(QuietHandler):
-    """Answers with a stream of events, whose media type has capital letters; or resets."""
+    """Answers with a stream of events, whose media type has capital letters; or resets.
+
+    The answer has as many letters as the path of the URL.
+    """
 
     def do_POST(self) -> None:  # noqa: N802  name in the base class
         if self.path == "/reset":
@@ -361,14 +366,29 @@ class OddHandler(QuietHandler):
             os.close(self.connection.detach())
             self.close_connection = True
             return
-        event = f"data: {json.dumps(answer(1, 'yes'))}\n\n"
+        text = "y" * int(self.path[1:] or 1)
+        event = f"data: {json.dumps(answer(1, text))}\n\n"
         self.send(200, event.encode(), "Text/Event-Stream; charset=UTF-8")
 
 
 def test_a_media_type_may_have_capital_letters(cli: Cli) -> None:
     with ThreadingHTTPServer(LOOPBACK, OddHandler) as server, serving(server):
         ended = cli.program("mcp-proxy", "--url", url_of(server), stdin=call(1))
-    assert json.loads(ended.stdout) == answer(1, "yes")
+    assert json.loads(ended.stdout) == answer(1, "y")
+    assert states(cli) == [("success", None)]
+
+
+def test_a_signal_ends_the_http_proxy_whose_client_does_not_read(cli: Cli) -> None:
+    with ThreadingHTTPServer(LOOPBACK, OddHandler) as server, serving(server):
+        url = f"{url_of(server)}/1000000"
+        process = cli.start("mcp-proxy", "--url", url, stdin=subprocess.PIPE)
+        with process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(call(1))
+            assert process.stdout.read(1) == b"{"
+            process.terminate()
+            assert process.wait(60) == 128 + 15
     assert states(cli) == [("success", None)]
 
 
@@ -420,6 +440,21 @@ def test_ids_that_look_like_secrets_are_paired(cli: Cli) -> None:
     stdin = call(ids[0], say=[]) + call(ids[1], say=[answer(one, one) for one in ids])
     proxied(cli, stdin)
     assert states(cli) == [("success", None)] * 2
+
+
+def test_members_with_one_name_are_all_kept(cli: Cli) -> None:
+    arguments = '{"path":"/etc/passwd","path":"%s","deep":[{"a":1,"a":2.5}]}'
+    structured = '{"a":"first","a":"%s"}'
+    request = '{"id":1,"method":"tools/call","params":{"name":"t","arguments":%s}}\n'
+    response = '{"id":1,"result":{"content":[],"structuredContent":%s}}'
+    server = f"input(); print({response % structured % SECRET!r}, flush=True); input()"
+    stdin = (request % arguments % SECRET).encode() + b"\n"
+    assert proxied(cli, stdin, server=python(server)).code == 0
+    assert states(cli) == [("success", None)]
+    mark = "[REDACTED:github-token]"
+    (record,) = cli.ok("show", "--json").records
+    assert record["arguments_raw"] == arguments % mark
+    assert cli.ok("cat", "@last").text == structured % mark
 
 
 def test_a_number_that_json_has_no_form_for_is_recorded_intact(cli: Cli) -> None:

@@ -1,7 +1,6 @@
 from ._checked import open_checked as open_checked
 from ._scratch import copy_of as copy_of
 from .archive import ArtifactArchive as ArtifactArchive
-from .archive import Outcome as Outcome
 from .archive import StoredArtifact as StoredArtifact
 from .capture import Capture as Capture
 from .captured import CapturedStream as CapturedStream
@@ -10,14 +9,12 @@ from .codec import encode as encode
 from .codec import open_plain as open_plain
 from .following import FOLLOW_INTERVAL_S as FOLLOW_INTERVAL_S
 from .following import StreamFollower as StreamFollower
-from .following import follow as follow
 from .frame_index import FrameIndex as FrameIndex
 from .fsspec_sink import FsspecSink as FsspecSink
 from .fsspec_sink import defer_sink as defer_sink
 from .fsspec_sink import open_sink as open_sink
 from .grep import Match as Match
 from .limits import CaptureLimits as CaptureLimits
-from .limits import DiskRoom as DiskRoom
 from .naming import ArtifactNamer as ArtifactNamer
 from .paths import artifact_path as artifact_path
 from .paths import check_path as check_path

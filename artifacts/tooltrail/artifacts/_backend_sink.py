@@ -2,7 +2,7 @@
 
 import contextlib
 import errno
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,22 +26,37 @@ _REPLACED = (errno.ELOOP, errno.ESPIPE)
 
 
 class FsspecSink:
-    """An `ArtifactSink` over one fsspec file system; made by `open_sink`.
+    """An `ArtifactSink` over one fsspec file system; made by `open_sink` or `defer_sink`.
 
     Safe for threads. `capabilities` says whether it is durable and safe for processes.
     """
 
-    def __init__(self, url: str, backend: Backend, mark: str | None = None) -> None:
-        """Use `backend`; `url` opens the sink again, and `mark` is that of `defer_sink`."""
+    def __init__(
+        self,
+        url: str,
+        capabilities: SinkCapabilities,
+        open_backend: Callable[[], Backend],
+        mark: str | None = None,
+    ) -> None:
+        """Open the backend on first use; each use retries until it is open.
+
+        Args:
+            url: URL that opens the sink again.
+            capabilities: the promises of the backend.
+            open_backend: opens the backend; two threads may both call it.
+            mark: see `defer_sink`.
+        """
         self._url = url
-        self._backend = backend
+        self._capabilities = capabilities
+        self._open_backend = open_backend
+        self._opened: Backend | None = None
         self._mark = mark
         self._is_marked = mark is None
 
     @property
     def capabilities(self) -> SinkCapabilities:
         """The promises of this sink."""
-        return self._backend.capabilities
+        return self._capabilities
 
     @property
     def url(self) -> str:
@@ -61,13 +76,13 @@ class FsspecSink:
 
     def open(self, path: str) -> BinaryIO:
         """See `ArtifactSink.open`."""
-        with self._reading(path) as target, _damage_if_replaced(path):
+        with self._reading(path) as target:
             return self._backend.open(target)
 
     def read(self, path: str, start: int, stop: int | None = None) -> bytes:
         """See `ArtifactSink.read`; one request, or two on Azure if `start` is negative."""
         check_range(start, stop)
-        with self._reading(path) as target, _damage_if_replaced(path):
+        with self._reading(path) as target:
             return self._backend.read(target, start, stop)
 
     def stat(self, path: str) -> ObjectStat:
@@ -91,6 +106,16 @@ class FsspecSink:
     def list(self, prefix: str = "") -> Iterator[ObjectStat]:
         """See `ArtifactSink.list`; keeps the names of one folder per level in memory."""
         return self._list(check_prefix(prefix))
+
+    @property
+    def _backend(self) -> Backend:
+        if self._opened is None:
+            try:
+                self._opened = self._open_backend()
+            except InvalidRecordError as error:
+                # A caller that records must retry, and must not drop the record as invalid.
+                raise UnavailableError(str(error)) from error
+        return self._opened
 
     def _list(self, prefix: str) -> Iterator[ObjectStat]:
         folder, slash, _ = prefix.rpartition("/")
@@ -132,6 +157,9 @@ class FsspecSink:
                 f"artifact {path} is missing from {self._url}", path=path
             ) from error
         except OSError as error:
+            if error.errno in _REPLACED:
+                problem = f"artifact {path} is damaged: a link or a pipe is in its place"
+                raise DamageError(problem, path=path) from error
             raise self._unavailable("read", path, error) from error
 
     def _need_root(self, path: str) -> None:
@@ -185,14 +213,3 @@ def _is_path(path: str) -> bool:
 
 def _stat_of(path: str, facts: FileFacts) -> ObjectStat:
     return ObjectStat(path=path, stored_size=facts.size, modified_at=facts.modified_at)
-
-
-@contextlib.contextmanager
-def _damage_if_replaced(path: str) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _REPLACED:
-            raise
-        problem = f"artifact {path} is damaged: a link or a pipe is in its place"
-        raise DamageError(problem, path=path) from error

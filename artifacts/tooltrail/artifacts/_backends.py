@@ -1,9 +1,10 @@
 """The differences between kinds of storage: one small class for folders, one for memory.
 
-A backend raises OSError, and only the backend interprets its targets. The caller passes a file
-system of fsspec; another module imports fsspec. `_object_backend` has the object stores.
+A backend raises OSError, and only the backend interprets its targets. Folders need no fsspec. For
+memory, the caller passes a file system of fsspec. `_object_backend` has the object stores.
 """
 
+import contextlib
 import errno
 import io
 import os
@@ -41,11 +42,6 @@ class Backend(Protocol):
 
     All methods but `locate` raise OSError, and FileNotFoundError if the object does not exist.
     """
-
-    @property
-    def capabilities(self) -> SinkCapabilities:
-        """See `ArtifactSink.capabilities`."""
-        ...
 
     @property
     def may_be_replaced(self) -> bool:
@@ -91,14 +87,11 @@ class LocalBackend:
     may_be_replaced = True
     capabilities = SinkCapabilities(
         durable=True,
-        exclusive_create=True,
         cross_process=True,
-        seekable=True,
         frame_size=FRAME_SIZE,
     )
 
-    def __init__(self, filesystem: FileSystem, root: Path) -> None:
-        self._filesystem = filesystem
+    def __init__(self, root: Path) -> None:
         self._root = root
         self._publisher = LocalPublisher(root)
 
@@ -132,7 +125,13 @@ class LocalBackend:
         # Links inside the root are not followed either: each object is listed once.
         if os.path.realpath(target) != target.rstrip("/"):
             raise _missing(target)
-        return children(self._filesystem.ls(target, detail=True), target)
+        with os.scandir(target) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield entry.name, None
+                elif entry.is_file(follow_symlinks=False):
+                    with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
+                        yield entry.name, read_facts(Path(entry.path))
 
     def check_root(self) -> None:
         if not self._root.is_dir():
@@ -145,9 +144,7 @@ class MemoryBackend:
     may_be_replaced = False
     capabilities = SinkCapabilities(
         durable=False,
-        exclusive_create=True,
         cross_process=False,
-        seekable=True,
         frame_size=FRAME_SIZE,
     )
 

@@ -39,18 +39,6 @@ class Decoder(Protocol):
         ...
 
 
-class FrameFacts(NamedTuple):
-    """The size and checksum of one frame in an index.
-
-    Attributes:
-        plain_size: plain bytes in the frame.
-        checksum: checksum at the end of the frame, as a number.
-    """
-
-    plain_size: int
-    checksum: int
-
-
 class _Decompressors(threading.local):
     """One decompressor per thread, because threads cannot share one."""
 
@@ -61,14 +49,16 @@ class _Decompressors(threading.local):
 _DECOMPRESSORS = _Decompressors()
 
 
-def decode_frame(data: bytes, facts: FrameFacts) -> bytes:
-    """The plain bytes of one complete frame. Safe for threads; releases the interpreter lock.
+def decode_frame(data: bytes, plain_size: int, checksum: int) -> bytes:
+    """The plain bytes of one complete frame with the size and checksum of an index.
+
+    Safe for threads; releases the interpreter lock.
 
     Raises:
         ValueError: `data` is another frame, or was cut or altered.
     """
     try:
-        return _decoded(data, facts)
+        return _decoded(data, plain_size, checksum)
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from error
 
@@ -108,14 +98,14 @@ def _decode_beginning(data: bytes) -> tuple[bytes, bool]:
     return b"".join(pieces), decoder.eof
 
 
-def _decoded(data: bytes, facts: FrameFacts) -> bytes:
-    if checksum_of(data) != facts.checksum:
+def _decoded(data: bytes, plain_size: int, checksum: int) -> bytes:
+    if checksum_of(data) != checksum:
         raise ValueError("its checksum differs from the index")
     size = zstandard.get_frame_parameters(data).content_size
-    if size not in (facts.plain_size, zstandard.CONTENTSIZE_UNKNOWN):
+    if size not in (plain_size, zstandard.CONTENTSIZE_UNKNOWN):
         raise ValueError("the size in its header differs from the index")
-    plain = _decompress(data, facts.plain_size)
-    if len(plain) != facts.plain_size:
+    plain = _decompress(data, plain_size)
+    if len(plain) != plain_size:
         raise ValueError("its size differs from the index")
     return plain
 

@@ -1,24 +1,17 @@
 """Compress blocks in other threads, and return their frames in order.
 
 zstd releases the interpreter lock while it compresses. So two threads compress about twice as fast
-as one, while the caller's thread reads, hashes and writes. All captures of a process share the
-threads; a forked child starts its own. If no thread can be started, for instance at the end of the
-program, the caller's thread compresses.
+as one, while the caller's thread reads, hashes and writes.
 """
 
-import os
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import Future
 from typing import NamedTuple
 
-from tooltrail.artifacts._threads import leave_signals_to_others
+from tooltrail.artifacts._threads import THREADS, submit
 from tooltrail.artifacts.codec import compress_frame
 from tooltrail.artifacts.frame_index import Frame
-
-THREADS = max(2, min(4, os.cpu_count() or 1))
-"""Threads that compress; with more than four, the thread that hashes is the bottleneck."""
 
 IN_FLIGHT = 16
 """Blocks of one capture that wait for their frames at once.
@@ -49,21 +42,10 @@ class FrameQueue:
         """Accept blocks of at most `frame_size` bytes."""
         self._most = min(IN_FLIGHT, max(THREADS + 2, IN_FLIGHT_BYTES // frame_size))
         self._waiting: deque[tuple[bytearray, Future[Frame]]] = deque()
-        self._has_threads = True
 
     def put(self, block: bytearray) -> None:
         """Compress a block, which MUST NOT change until it is returned."""
-        if self._has_threads:
-            try:
-                self._waiting.append((block, _threads().submit(compress_frame, block)))
-            except RuntimeError:
-                # The program is ending, or has reached its limit of threads. The pool is dropped,
-                # with any task that it did queue.
-                self._has_threads = False
-                _threads.cache_clear()
-            else:
-                return
-        self.put_compressed(block)
+        self._waiting.append((block, submit("compress", compress_frame, block)))
 
     def put_compressed(self, block: bytearray, frame: Frame | None = None) -> None:
         """Add a block with its frame; without a frame, compress the block in this thread."""
@@ -98,11 +80,3 @@ class FrameQueue:
         block, frame = self._waiting[0]
         # A failed future stays failed, but a lack of memory may be over: compress again.
         return Compressed(block, compress_frame(block) if frame.exception() else frame.result())
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS, "tooltrail-compress", leave_signals_to_others)
-
-
-os.register_at_fork(after_in_child=_threads.cache_clear)

@@ -6,10 +6,10 @@ with its checksum and with the index.
 
 import hashlib
 from collections.abc import Iterator
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from tooltrail.artifacts._checked import check_digest, check_size
-from tooltrail.artifacts._decoding import FrameFacts, decode_frame
+from tooltrail.artifacts._decoding import decode_frame
 from tooltrail.artifacts.frame_index import FrameIndex, read_index
 from tooltrail.artifacts.paths import digest_of_path
 from tooltrail.artifacts.sink import ArtifactSink
@@ -19,8 +19,6 @@ REQUEST_BYTES = 8 * 1024 * 1024
 """Stored bytes per request at most; a single frame may have more."""
 
 _NOTHING = hashlib.sha256().hexdigest()
-
-T = TypeVar("T")
 
 
 class Block(NamedTuple):
@@ -154,7 +152,7 @@ class Frames:
     def _decoded(self, frame: int, data: bytes) -> Block:
         start, stop = self.index.plain_span(frame)
         try:
-            plain = decode_frame(data, FrameFacts(stop - start, self.index.checksum(frame)))
+            plain = decode_frame(data, stop - start, self.index.checksum(frame))
         except ValueError as error:
             raise self._mismatch(start, error) from error
         if len(plain) == self.index.plain_size:

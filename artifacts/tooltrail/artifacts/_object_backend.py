@@ -5,15 +5,18 @@ temporary names, folders or links. Large objects are uploaded in parts, and the 
 exclusion only at the end. So the backend first checks whether the object exists.
 """
 
+import contextlib
 import errno
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
+from tooltrail.artifacts._connection import Connection
 from tooltrail.artifacts._entries import FileFacts, Info, children
 from tooltrail.artifacts._ranged_reader import open_ranged
-from tooltrail.artifacts._store_errors import RangeBeyondEndError
+from tooltrail.artifacts._store_errors import RangeBeyondEndError, translating_errors
 from tooltrail.artifacts.sink import SinkCapabilities
 
 FRAME_SIZE = 1024 * 1024
@@ -29,50 +32,79 @@ PARALLEL_PARTS = 4
 """Parts that are uploaded at once; each is in memory."""
 
 
-class ObjectStore(Protocol):
+class ObjectFileSystem(Protocol):
+    """The part of s3fs, gcsfs and adlfs that is used here, with types."""
+
+    def info(self, path: str) -> Info: ...
+    def cat_file(self, path: str, *, start: int | None, end: int | None) -> bytes: ...
+    def ls(self, path: str, *, detail: bool) -> list[Info]: ...
+    def rm_file(self, path: str) -> None: ...
+    def pipe_file(self, path: str, value: bytes, **options: object) -> None: ...
+    def put_file(self, lpath: str, rpath: str, **options: object) -> None: ...
+    def call_s3(self, method: str, **arguments: object) -> dict[str, Any]: ...  # of s3fs
+    def call(
+        self, method: str, path: str, *names: str, **arguments: object
+    ) -> Info: ...  # of gcsfs
+
+
+class ObjectStore(ABC):
     """One bucket, as `ObjectBackend` uses it. All methods but `check_key` raise OSError.
 
     Keys are relative to the bucket.
     """
 
-    def check_key(self, key: str) -> None:
-        """Raise InvalidRecordError for a key that the client would confuse with another key."""
-        ...
+    def __init__(self, connection: Connection[ObjectFileSystem], bucket: str) -> None:
+        self._connection = connection
+        self._bucket = bucket
 
+    @abstractmethod
     def head(self, key: str) -> FileFacts:
         """The size and time of an object; FileNotFoundError."""
-        ...
 
-    def get(self, key: str, start: int, stop: int | None) -> bytes:
-        """The bytes of a range that is not empty; FileNotFoundError, RangeBeyondEndError."""
-        ...
-
+    @abstractmethod
     def create(self, key: str, data: bytes) -> None:
         """Create a small object exclusively; FileExistsError."""
-        ...
 
+    @abstractmethod
     def upload(self, key: str, source: Path) -> None:
         """Create a large object exclusively; after a failure no parts remain.
 
         FileExistsError; or FileNotFoundError if another process has aborted the upload.
         """
-        ...
 
-    def clear_uploads(self, key: str) -> None:
-        """Abort all uploads to a key whose object exists: they cannot succeed."""
-        ...
+    @abstractmethod
+    def check(self, prefix: str) -> None:
+        """Raise unless the bucket exists and may be listed below the prefix."""
+
+    def check_key(self, key: str) -> None:  # noqa: B027  accepts every key
+        """Raise InvalidRecordError for a key that the client would confuse with another key."""
+
+    def clear_uploads(self, key: str) -> None:  # noqa: B027  does nothing
+        """Abort all uploads to a key whose object exists, unless the store drops them by itself."""
+
+    def get(self, key: str, start: int, stop: int | None) -> bytes:
+        """The bytes of a range that is not empty; FileNotFoundError, RangeBeyondEndError."""
+        with self._client() as client:
+            return client.cat_file(self._path(key), start=start, end=stop)
 
     def delete(self, key: str) -> None:
         """Remove an object that the caller has just found."""
-        ...
+        with self._client() as client:
+            client.rm_file(self._path(key))
 
     def infos(self, prefix: str) -> list[Info]:
         """The names below a prefix, as `BUCKET/KEY`. The prefix is empty or ends in a slash."""
-        ...
+        with self._client() as client:
+            return client.ls(self._path(prefix).rstrip("/"), detail=True)
 
-    def check(self, prefix: str) -> None:
-        """Raise unless the bucket exists and may be listed below the prefix."""
-        ...
+    @contextlib.contextmanager
+    def _client(self) -> Generator[ObjectFileSystem]:
+        """The file system; its errors become OSError."""
+        with translating_errors():
+            yield self._connection.get()
+
+    def _path(self, key: str) -> str:
+        return f"{self._bucket}/{key}"
 
 
 class ObjectBackend:
@@ -81,9 +113,7 @@ class ObjectBackend:
     may_be_replaced = False
     capabilities = SinkCapabilities(
         durable=True,
-        exclusive_create=True,
         cross_process=True,
-        seekable=True,
         frame_size=FRAME_SIZE,
         concurrent_puts=CONCURRENT_PUTS,
     )

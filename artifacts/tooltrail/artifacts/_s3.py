@@ -12,12 +12,10 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from tooltrail.artifacts._connection import Connection
-from tooltrail.artifacts._entries import FileFacts, Info
-from tooltrail.artifacts._object_backend import PARALLEL_PARTS, PART_SIZE
-from tooltrail.artifacts._store_errors import translating_errors
+from tooltrail.artifacts._entries import FileFacts
+from tooltrail.artifacts._object_backend import PARALLEL_PARTS, PART_SIZE, ObjectStore
 from tooltrail.records.errors import InvalidRecordError
 
 MOST_PARTS = 10_000
@@ -38,20 +36,8 @@ RETRIES = 2
 the retries of botocore if the store does not answer."""
 
 
-class S3FileSystem(Protocol):
-    """The part of s3fs that is used here, with types."""
-
-    def call_s3(self, method: str, **arguments: object) -> dict[str, Any]: ...
-    def cat_file(self, path: str, *, start: int, end: int | None) -> bytes: ...
-    def ls(self, path: str, *, detail: bool) -> list[Info]: ...
-
-
-class S3Store:
+class S3Store(ObjectStore):
     """One bucket; see `ObjectStore`."""
-
-    def __init__(self, connection: Connection[S3FileSystem], bucket: str) -> None:
-        self._connection = connection
-        self._bucket = bucket
 
     def check_key(self, key: str) -> None:
         if "?versionId=" in key:
@@ -61,10 +47,6 @@ class S3Store:
         answer = self._call("head_object", Key=key)
         modified_at: datetime = answer["LastModified"]
         return FileFacts(answer["ContentLength"], modified_at.astimezone(UTC))
-
-    def get(self, key: str, start: int, stop: int | None) -> bytes:
-        with translating_errors():
-            return self._connection.get().cat_file(self._path(key), start=start, end=stop)
 
     def create(self, key: str, data: bytes) -> None:
         self._call("put_object", Key=key, Body=data, IfNoneMatch="*")
@@ -87,13 +69,6 @@ class S3Store:
             for upload in answer.get("Uploads", []):
                 if upload["Key"] == key:
                     self._abort(key, upload["UploadId"])
-
-    def delete(self, key: str) -> None:
-        self._call("delete_object", Key=key)
-
-    def infos(self, prefix: str) -> list[Info]:
-        with translating_errors():
-            return self._connection.get().ls(self._path(prefix).rstrip("/"), detail=True)
 
     def check(self, prefix: str) -> None:
         self._call("list_objects_v2", Prefix=prefix, MaxKeys=1)
@@ -127,12 +102,9 @@ class S3Store:
     def _abort(self, key: str, upload_id: str) -> None:
         self._call("abort_multipart_upload", Key=key, UploadId=upload_id)
 
-    def _path(self, key: str) -> str:
-        return f"{self._bucket}/{key}"
-
     def _call(self, method: str, **arguments: object) -> dict[str, Any]:
-        with translating_errors():
-            return self._connection.get().call_s3(method, Bucket=self._bucket, **arguments)
+        with self._client() as client:
+            return client.call_s3(method, Bucket=self._bucket, **arguments)
 
 
 def part_size_of(size: int) -> int:

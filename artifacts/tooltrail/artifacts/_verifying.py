@@ -42,7 +42,7 @@ def verify_object(
             f" {frames.index.object_size:,}",
             path=path,
         )
-    differences, lines = _compare(frames, path)
+    differences, lines = compare_content(frames, path)
     if line_count not in (None, lines):
         differences.append(f"{lines:,} lines found, {line_count:,} expected")
     if differences:
@@ -50,21 +50,16 @@ def verify_object(
     return frames.index.plain_size
 
 
-def check_content(frames: Frames, path: str) -> None:
+def compare_content(frames: Frames, path: str) -> tuple[list[str], int]:
     """Decode every frame, and compare the digest of the content with the object's path.
+
+    Returns:
+        The frames whose newlines differ from the index, in words; and the number of lines.
 
     Raises:
         DigestMismatchError: the content has another digest.
         DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`.
     """
-    hasher = hashlib.sha256()
-    for block in ahead(frames, lambda block: block):
-        hasher.update(block.plain)
-    check_digest(path, hasher.hexdigest())
-
-
-def _compare(frames: Frames, path: str) -> tuple[list[str], int]:
-    """The frames whose newlines differ from the index, in words; and the number of lines."""
     index, hasher, differences = frames.index, hashlib.sha256(), list[str]()
     newlines, end = 0, b"\n"
     for frame, block in enumerate(ahead(frames, _count_newlines)):

@@ -4,22 +4,20 @@ An object's path is the digest of its plain bytes. So equal content is stored on
 can check the content. An object in a sink is never trusted for its path alone.
 
 A damaged object that is replaced is evidence too. Its stored bytes are kept in the sink, as
-`damaged/<64 hex digits of its artifact>-<8 random hex digits>.zst`, for people to examine. The
-bytes of a damaged source that cannot heal a damaged object are kept in the same way.
+`damaged/<64 hex digits of its artifact>-<8 random hex digits>.zst`, for people to examine.
 """
 
 import contextlib
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 from tooltrail.artifacts._checked import open_checked
 from tooltrail.artifacts._scratch import Source, copy_of, is_sound, source_of
 from tooltrail.artifacts._verifying import verify_object
 from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE
-from tooltrail.artifacts.frame_index import FrameIndex, read_index
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.artifacts.reading import ArtifactReader, open_reader
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
@@ -35,8 +33,6 @@ HEAL_ATTEMPTS = 3
 DAMAGED = "damaged"
 """Folder of the sink for damaged objects that were replaced; no artifact path starts with it."""
 
-Outcome = Literal["created", "existed", "healed"]
-
 
 @dataclass(frozen=True, slots=True)
 class StoredArtifact:
@@ -48,11 +44,6 @@ class StoredArtifact:
         size: plain size in bytes.
         stored_size: stored size in bytes.
         line_count: lines in the plain bytes.
-        outcome: `created` by this call; `existed` if an object with correct content had this path
-            (see `damage` for the exception); `healed` if a damaged object had this path, was kept
-            under another path and was replaced.
-        damage: the damage of the stored object, in one sentence, if the source was damaged too and
-            could not replace the object; else None.
     """
 
     path: str
@@ -60,15 +51,6 @@ class StoredArtifact:
     size: int
     stored_size: int
     line_count: int
-    outcome: Outcome
-    damage: str | None = None
-
-
-class _Publication(NamedTuple):
-    """The outcome of a publication; see `StoredArtifact` for the attributes."""
-
-    outcome: Outcome
-    damage: str | None = None
 
 
 class ArtifactArchive:
@@ -117,23 +99,20 @@ class ArtifactArchive:
         Raises:
             InvalidRecordError: the stream has no content, and no staged file that exists.
             DamageError: the size of the staged file differs from its size at the end of the
-                capture; or the object is still damaged after it was replaced. A staged file is
-                read only for a comparison: `verify` finds other alterations.
+                capture; the object is damaged, and so is the staged file that could replace it; or
+                the object is still damaged after it was replaced. A staged file is read only for a
+                comparison: `verify` finds other alterations.
             UnavailableError: the sink or the staged file is unavailable.
         """
         record = captured.record
         path = artifact_path(record.digest)
         with source_of(captured, scratch, self.frame_size) as source:
-            published = self._put_or_heal(path, source, record, scratch)
-        return StoredArtifact(
-            path=path,
-            digest=record.digest,
-            size=record.size,
-            stored_size=self._stored_size(path, source, published),
-            line_count=record.line_count,
-            outcome=published.outcome,
-            damage=published.damage,
-        )
+            is_created = self._sink.put(path, source.file)
+            if not is_created:
+                self._heal(path, source, record, scratch)
+        # Another source may have created the object, in other frames.
+        size = source.index.object_size if is_created else self._sink.stat(path).stored_size
+        return StoredArtifact(path, record.digest, record.size, size, record.line_count)
 
     def open(self, path: str, *, size: int | None = None) -> BinaryIO:
         """The plain bytes of an artifact, checked against the digest in its path.
@@ -168,18 +147,6 @@ class ArtifactArchive:
             UnavailableError: the sink is unavailable.
         """
         return open_reader(self._sink, path, size=size)
-
-    def index_of(self, path: str) -> FrameIndex | None:
-        """The index at the end of an artifact; None if the object has no index.
-
-        Raises:
-            MissingArtifactError: no object has this path.
-            DamageError: the index was altered.
-            InvalidRecordError: not the path of an artifact.
-            UnavailableError: the sink is unavailable.
-        """
-        digest_of_path(path)
-        return read_index(lambda size: self._sink.read(path, -size, None), path)
 
     def verify(self, path: str, *, size: int | None = None, line_count: int | None = None) -> int:
         """Read all frames of an artifact and its index, and return its plain size.
@@ -220,58 +187,40 @@ class ArtifactArchive:
         digest_of_path(path)
         return self._sink.exists(path)
 
-    def _stored_size(self, path: str, source: Source, published: _Publication) -> int:
-        """The stored size of an object; from the sink if another source may have created it."""
-        if published.outcome == "created":
-            return source.index.object_size
-        return self._sink.stat(path).stored_size
-
-    def _put_or_heal(
+    def _heal(
         self, path: str, source: Source, record: "StreamRecord", scratch: Path | None
-    ) -> _Publication:
-        if self._sink.put(path, source.file):
-            return _Publication("created")
-        outcome: Outcome = "existed"
+    ) -> None:
+        """Replace an object if it is damaged."""
         for _ in range(HEAL_ATTEMPTS):
-            if self._compare(path, source.file, record.size) != "damaged":
-                return _Publication(outcome)
+            if not self._is_damaged(path, source.file, record.size):
+                return
             if not is_sound(source, record.digest):
-                kept = self._keep_damaged(path, source.file)
-                return _Publication(
-                    outcome,
-                    f"artifact {path} is damaged, and so is the captured file that could replace"
-                    f" it; the captured file is kept as {kept}",
-                )
-            outcome = "healed"
+                problem = f"artifact {path} is damaged, and so is the file that could replace it"
+                raise DamageError(problem, path=path)
             # Another process that heals this object may have deleted it first.
             with contextlib.suppress(MissingArtifactError):
                 with self._sink.open(path) as stored, copy_of(stored, path, scratch) as copy:
-                    self._keep_damaged(path, copy)
+                    name = f"{hex_of(record.digest)}-{secrets.token_hex(4)}.zst"
+                    self._sink.put(f"{DAMAGED}/{name}", copy)
                 self._sink.delete(path)
             if self._sink.put(path, source.file):
-                return _Publication(outcome)
+                return
         raise DamageError(f"artifact {path} is damaged and cannot be replaced", path=path)
 
-    def _keep_damaged(self, path: str, damaged: Path) -> str:
-        """Keep the bytes of a damaged object under another path."""
-        kept = f"{DAMAGED}/{hex_of(digest_of_path(path))}-{secrets.token_hex(4)}.zst"
-        self._sink.put(kept, damaged)
-        return kept
-
-    def _compare(self, path: str, source: Path, size: int) -> Literal["equal", "sound", "damaged"]:
+    def _is_damaged(self, path: str, source: Path, size: int) -> bool:
         try:
             with source.open("rb") as ours, self._sink.open(path) as stored:
                 if _equal(ours, stored):
-                    return "equal"
+                    return False
             # Another version of the codec may compress the same bytes differently.
             self.verify(path, size=size)
         except DamageError:
-            return "damaged"
+            return True
         except OSError as error:
             raise UnavailableError(
                 f"artifact {path} cannot be compared: {error.strerror or error}"
             ) from error
-        return "sound"
+        return False
 
 
 def _equal(ours: BinaryIO, stored: BinaryIO) -> bool:

@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Generator, Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from tooltrail.artifacts._flusher import FLUSHER
@@ -29,7 +28,7 @@ from tooltrail.records.counted_streams import (
     check_role,
     count_lines,
 )
-from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 INTERRUPTED = "interrupted while it was written"
@@ -110,12 +109,7 @@ class Capture:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process == os.getpid():
             self.close()
 
@@ -305,65 +299,33 @@ class Capture:
         if self._most is not None and self._offered_size > self._most:
             self._spool.stop(f"longer than the limit of {self._most:,} bytes for one stream")
         staged = self._spool.close()
-        kept_size = self._progress.kept.size if staged else 0
-        in_memory = self._progress.prefix[: max(kept_size, _RESCUED_BYTES)]
-        if len(in_memory) >= kept_size:
-            record = self._record_in_memory(in_memory)
-        else:
-            record = self._record_on_disk()
-        if staged is None or record.size != kept_size:
+        counted = self._count(self._progress.kept.size if staged else 0)
+        if staged is None or counted.size != self._progress.kept.size:
             # The file has fewer bytes than memory, or is damaged.
             self._spool.remove()
-            return CapturedStream(record, None)
-        return CapturedStream(record, staged, self._spool.stored_size, self._spool.index)
+            return CapturedStream(counted, None)
+        return CapturedStream(counted, staged, self._spool.stored_size, self._spool.index)
 
-    def _record_in_memory(self, data: bytes) -> CountedStream:
-        head = data[: self._edge_bytes]
-        return self._record(
-            digest=digest_of(data),
-            size=len(data),
-            line_count=count_lines(data),
-            head=head,
-            tail=data[max(len(head), len(data) - self._edge_bytes) :],
-            content=data,
-        )
-
-    def _record_on_disk(self) -> CountedStream:
-        known = self._progress
-        size = known.kept.size
-        head = known.prefix[: min(size, self._edge_bytes)]
-        tail_size = min(size - len(head), self._edge_bytes)
-        return self._record(
-            digest=known.digest,
-            size=size,
-            line_count=known.kept.line_count,
-            head=head,
-            tail=known.tail[len(known.tail) - tail_size :],
-            content=None,
-        )
-
-    def _record(
-        self,
-        *,
-        digest: Digest,
-        size: int,
-        line_count: int,
-        head: bytes,
-        tail: bytes,
-        content: bytes | None,
-    ) -> CountedStream:
-        lost = self._offered_size > size
+    def _count(self, kept_size: int) -> CountedStream:
+        """The facts about the bytes in the file, or in memory if memory has as many."""
+        known, most = self._progress, self._edge_bytes
+        in_memory = known.prefix[: max(kept_size, _RESCUED_BYTES)]
+        data = in_memory if len(in_memory) >= kept_size else None
+        size = kept_size if data is None else len(data)
+        end = known.tail if data is None else data
+        head = known.prefix[: min(size, most)]
+        tail_size = min(size - len(head), most)
         return CountedStream(
             role=self._role,
-            digest=digest,
+            digest=known.digest if data is None else digest_of(data),
             size=size,
-            line_count=line_count,
+            line_count=known.kept.line_count if data is None else count_lines(data),
             head=head,
-            tail=tail,
-            content=content,
+            tail=end[len(end) - tail_size :],
+            content=data,
             produced_size=self._offered_size,
-            produced_line_count=self._progress.produced.then(self._dropped).line_count,
-            loss_reason=self._spool.failure if lost else None,
+            produced_line_count=known.produced.then(self._dropped).line_count,
+            loss_reason=self._spool.failure if self._offered_size > size else None,
         )
 
 

@@ -5,10 +5,8 @@ file stays open, so no byte is lost when the file is published and its name is d
 """
 
 import io
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Literal, Self
 
 import zstandard
@@ -99,12 +97,7 @@ class StreamFollower:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _new_blocks(self, stored: BinaryIO) -> Iterator[bytes]:
@@ -185,37 +178,3 @@ class StreamFollower:
 
     def _unreadable(self, error: OSError) -> UnavailableError:
         return UnavailableError(f"{self._file} cannot be read: {error.strerror}")
-
-
-def follow(
-    folder: Path,
-    role: str,
-    is_running: Callable[[], bool],
-    *,
-    last_lines: int | None = None,
-    interval_s: float = FOLLOW_INTERVAL_S,
-) -> Iterator[bytes]:
-    """The plain bytes of a stream as they arrive, until its capture is closed or its process ends.
-
-    Waits for a stream that has not begun. Returns each byte once.
-
-    Args:
-        folder: folder of the call in the spool.
-        role: role of the stream.
-        is_running: see `StreamFollower`.
-        last_lines: number of existing lines to begin with; None for all existing bytes.
-        interval_s: seconds between two polls.
-
-    Raises:
-        DamageError: a frame was altered.
-        UnavailableError: the file cannot be read.
-    """
-    pause = threading.Event()
-    with StreamFollower(folder, role, is_running) as follower:
-        if last_lines is not None:
-            follower.skip_to_last(last_lines)
-        while True:
-            yield from follower.poll()
-            if follower.ending is not None:
-                return
-            pause.wait(interval_s)

@@ -96,9 +96,7 @@ def _span(stored: BinaryIO, header: bytes, start: int, path: str) -> FrameSpan |
             return None
         return FrameSpan(start, start + 8 + int.from_bytes(header[4:8], "little"), is_data=False)
     if header[:4] != FRAME_MAGIC[: len(header)]:
-        raise DamageError(
-            f"{path} is damaged: no frame begins at byte {start:,} of the stored file", path=path
-        )
+        raise _no_frame(start, path)
     try:
         parameters = zstandard.get_frame_parameters(header)
         offset = start + zstandard.frame_header_size(header)

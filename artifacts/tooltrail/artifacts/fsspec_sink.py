@@ -7,14 +7,13 @@ of fsspec, which all threads share, nor its exclusive create on disks, which has
 """
 
 import os
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 from tooltrail.artifacts._backend_sink import FsspecSink, why
-from tooltrail.artifacts._backends import Backend, FileSystem, LocalBackend, MemoryBackend
+from tooltrail.artifacts._backends import Backend, LocalBackend, MemoryBackend
 from tooltrail.artifacts._connection import Connection
-from tooltrail.artifacts._deferred_backend import DeferredBackend
 from tooltrail.artifacts._object_backend import ObjectBackend
 from tooltrail.artifacts._sink_options import configured, merged, split_bucket
 from tooltrail.artifacts._store_errors import as_os_error
@@ -45,7 +44,8 @@ def open_sink(url: str, *, create: bool = False) -> ArtifactSink:
             access is refused, or the folder cannot be made.
     """
     site = _site(url)
-    return FsspecSink(site.url, site.open_backend(create))
+    backend = site.open_backend(create)
+    return FsspecSink(site.url, site.capabilities, lambda: backend)
 
 
 def defer_sink(url: str, *, mark: str | None = None) -> ArtifactSink:
@@ -64,8 +64,7 @@ def defer_sink(url: str, *, mark: str | None = None) -> ArtifactSink:
             query; or the options for the store cannot be read.
     """
     site = _site(url)
-    backend = DeferredBackend(site.capabilities, partial(site.open_backend, create=False))
-    return FsspecSink(site.url, backend, mark)
+    return FsspecSink(site.url, site.capabilities, partial(site.open_backend, create=False), mark)
 
 
 class _OpensBackend(Protocol):
@@ -117,7 +116,7 @@ def _local_site(name: str) -> _Site:
         except UnicodeEncodeError as error:
             sentence = f"cannot use {folder} for artifacts: set LC_ALL to a locale with UTF-8"
             raise UnavailableError(sentence) from error
-        return LocalBackend(cast("FileSystem", _Deferred()), root)
+        return LocalBackend(root)
 
     return _Site(f"file://{folder}", LocalBackend.capabilities, open_backend)
 
@@ -203,24 +202,8 @@ def _absolute(name: str) -> Path:
     return Path(os.path.abspath(name))  # noqa: PTH100
 
 
-class _Deferred:
-    """The local file system, made on first use.
-
-    Importing fsspec takes longer than publishing or reading a local object. Only listing needs
-    fsspec.
-    """
-
-    def __getattr__(self, name: str) -> object:
-        """The attribute of the file system."""
-        return getattr(self._filesystem, name)
-
-    @cached_property
-    def _filesystem(self) -> Any:
-        return _filesystem("file")
-
-
 def _filesystem(protocol: str, **options: object) -> Any:
-    import fsspec  # noqa: PLC0415  see `_Deferred`
+    import fsspec  # noqa: PLC0415  slow to import, and folders do not need it
 
     untyped: Any = fsspec
     return untyped.filesystem(

@@ -3,22 +3,9 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 MOST_HELD_BACK = 64 * 1024 * 1024
 """Bytes that are held back on a large disk; on a smaller disk a thousandth of its size."""
-
-
-class DiskRoom(NamedTuple):
-    """The free space of one disk.
-
-    Attributes:
-        free: free bytes.
-        held_back: bytes of these that captures do not use.
-    """
-
-    free: int
-    held_back: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +31,16 @@ class CaptureLimits:
         Raises:
             OSError: the free space is unknown.
         """
-        free, held = self.disk_room(folder)
+        status = os.statvfs(folder)
+        free, held = status.f_bavail * status.f_frsize, self.free_bytes
+        if held is None:
+            held = min(MOST_HELD_BACK, status.f_blocks * status.f_frsize // 1000)
         if free - more < held:
             return (
                 f"low disk space: of {free:,} free bytes {held:,} are held back, "
                 f"up to {more:,} needed to store the next part"
             )
         return None
-
-    def disk_room(self, folder: Path) -> DiskRoom:
-        """The free space of the disk with an existing folder.
-
-        Raises:
-            OSError: the free space is unknown.
-        """
-        status = os.statvfs(folder)
-        held = self.free_bytes
-        if held is None:
-            held = min(MOST_HELD_BACK, status.f_blocks * status.f_frsize // 1000)
-        return DiskRoom(status.f_bavail * status.f_frsize, held)
 
 
 DEFAULT_LIMITS = CaptureLimits()

@@ -12,10 +12,10 @@ from tooltrail.artifacts._frames import Block, Frames, open_frames
 from tooltrail.artifacts._line_ends import after_newlines
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.sink import ArtifactSink
-from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError
 
 if TYPE_CHECKING:
-    from tooltrail.artifacts.grep import Grep, Match
+    from tooltrail.artifacts.grep import Match
 
 
 class ArtifactReader:
@@ -63,9 +63,9 @@ class ArtifactReader:
             DigestMismatchError: the content has another digest.
         """
         # Importing the threads takes longer than reading the end of an artifact.
-        from tooltrail.artifacts._verifying import check_content  # noqa: PLC0415
+        from tooltrail.artifacts._verifying import compare_content  # noqa: PLC0415
 
-        check_content(self._frames, self._path)
+        compare_content(self._frames, self._path)
 
     def read_bytes(self, start: int, stop: int) -> bytes:
         """The bytes from `start` up to `stop`, all in memory.
@@ -187,7 +187,9 @@ class ArtifactReader:
             InvalidRecordError: the pattern is not a regular expression or contains a newline, or a
                 number is negative; during the iteration, a line is longer than 64 MiB.
         """
-        found = _grep(
+        from tooltrail.artifacts.grep import Grep  # noqa: PLC0415  see `check`
+
+        found = Grep(
             pattern, literal=literal, ignore_case=ignore_case, invert=invert, max_count=max_count
         )
         return found.matches(self._frames, self._path, before, after)
@@ -202,7 +204,9 @@ class ArtifactReader:
         max_count: int | None = None,
     ) -> int:
         """The number of matching lines, up to `max_count`; see `grep` for arguments and errors."""
-        found = _grep(
+        from tooltrail.artifacts.grep import Grep  # noqa: PLC0415  see `check`
+
+        found = Grep(
             pattern, literal=literal, ignore_case=ignore_case, invert=invert, max_count=max_count
         )
         return found.count(self._frames, self._path)
@@ -236,30 +240,9 @@ class ArtifactReader:
                 end, wanted = after_newlines(block.plain, wanted, begin)
             if begin < end:
                 yield block.plain[begin:end]
-        if skipped or wanted:
-            raise DamageError(
-                f"the index of artifact {self._path} is damaged: its newline counts are wrong",
-                path=self._path,
-            )
 
     def _is_unfinished(self) -> bool:
         return self.size > 0 and self.read_bytes(self.size - 1, self.size) != b"\n"
-
-
-def _grep(
-    pattern: str | bytes,
-    *,
-    literal: bool,
-    ignore_case: bool,
-    invert: bool,
-    max_count: int | None,
-) -> "Grep":
-    # Importing threads and expressions takes longer than reading the end of an artifact.
-    from tooltrail.artifacts.grep import Grep  # noqa: PLC0415
-
-    return Grep(
-        pattern, literal=literal, ignore_case=ignore_case, invert=invert, max_count=max_count
-    )
 
 
 def open_reader(sink: ArtifactSink, path: str, *, size: int | None = None) -> ArtifactReader:

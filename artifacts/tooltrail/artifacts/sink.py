@@ -23,9 +23,7 @@ class SinkCapabilities:
 
     Attributes:
         durable: after `put` has returned, the object survives a power loss.
-        exclusive_create: of all concurrent puts to one path, exactly one creates the object.
         cross_process: another process that opens the same URL sees the same objects.
-        seekable: the files that `open` returns can seek.
         frame_size: plain bytes in a frame for the best read speed: small for a disk, larger if
             each read is a request.
         concurrent_puts: number of puts at once for the best speed: 1 for a disk, more if each put
@@ -33,9 +31,7 @@ class SinkCapabilities:
     """
 
     durable: bool
-    exclusive_create: bool
     cross_process: bool
-    seekable: bool
     frame_size: int
     concurrent_puts: int = 1
 

@@ -10,7 +10,6 @@ pytest passes a new `tmp_path` to every test. This module does not import pytest
 """
 
 import multiprocessing
-import os
 import threading
 import time
 import unittest
@@ -133,33 +132,6 @@ class SinkContract(RangeContract):
             assert one.read() == b"456789"
             assert one.read() == b""
 
-    def test_readers_seek_when_the_sink_says_so(self, tmp_path: Path) -> None:
-        sink = self.make_sink(tmp_path)
-        if not sink.capabilities.seekable:
-            raise unittest.SkipTest("this sink's readers do not seek")
-        self.put(sink, tmp_path, "object", b"0123456789")
-        with sink.open("object") as reader:
-            assert reader.seekable()
-            assert reader.tell() == 0
-            reader.seek(7)
-            assert reader.read() == b"789"
-
-    def test_readers_seek_from_everywhere(self, tmp_path: Path) -> None:
-        sink = self.make_sink(tmp_path)
-        if not sink.capabilities.seekable:
-            raise unittest.SkipTest("this sink's readers do not seek")
-        self.put(sink, tmp_path, "big", BIG)
-        with sink.open("big") as reader:
-            for position in (len(BIG) - 3, 0, 3 * 1024 * 1024 + 1, 17):
-                assert reader.seek(position) == position
-                assert reader.read(1000) == BIG[position : position + 1000]
-            assert reader.seek(-5, os.SEEK_END) == len(BIG) - 5
-            assert reader.read(100) == BIG[-5:]
-            assert reader.seek(-2, os.SEEK_CUR) == len(BIG) - 2
-            assert reader.read() == BIG[-2:]
-            assert reader.seek(len(BIG) + 1) == len(BIG) + 1
-            assert reader.read() == b""
-
     def test_awkward_names_are_kept(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
         for path in AWKWARD:
@@ -223,7 +195,6 @@ class SinkContract(RangeContract):
 
     def test_one_of_many_threads_creates_an_object(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
-        self._need_exclusion(sink)
         barrier = threading.Barrier(self.racers)
         sources = [self.make_source(tmp_path, _payload(racer)) for racer in range(self.racers)]
 
@@ -236,7 +207,6 @@ class SinkContract(RangeContract):
 
     def test_one_of_many_processes_creates_an_object(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
-        self._need_exclusion(sink)
         if not sink.capabilities.cross_process:
             raise unittest.SkipTest("this sink belongs to one process")
         tasks = [
@@ -267,10 +237,6 @@ class SinkContract(RangeContract):
                     break
         assert [put.result() for put in puts] == [True] * len(paths)
         assert [stat.path for stat in stats] == paths
-
-    def _need_exclusion(self, sink: ArtifactSink) -> None:
-        if not sink.capabilities.exclusive_create:
-            raise unittest.SkipTest("this sink does not promise exclusion")
 
 
 def _read(sink: ArtifactSink, path: str) -> bytes:

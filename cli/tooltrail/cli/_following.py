@@ -57,7 +57,7 @@ class _Following(ExitStack):
             if not self._is_running:
                 return self._end()
             if not follow:
-                return ExitCode.OK
+                return ExitCode.OK if self._followers else self._say_silent()
             self._was_running = True
             wait_for_more(FOLLOW_INTERVAL_S)
 
@@ -81,6 +81,13 @@ class _Following(ExitStack):
         """Whether the single requested stream has ended, even if the invocation still runs."""
         follower = None if self._role is None else self._followers.get(self._role)
         return follower is not None and follower.ending == "closed"
+
+    def _say_silent(self) -> int:
+        say(
+            f"tooltrail: invocation {self._invocation} runs, and has no output in"
+            f" {self._store.spool} yet; tail -f waits for it"
+        )
+        return ExitCode.INCOMPLETE
 
     def _end(self) -> int:
         detail = self._store.reader.invocation(self._invocation)

@@ -18,7 +18,7 @@ from typing import Any, Final
 from tooltrail.cli._mcp_proxy import BLOCK, write_all
 from tooltrail.cli._mcp_recording import LineSplitter, McpRecorder, Sender, key_of, message_in
 from tooltrail.cli._output import say
-from tooltrail.records import UnavailableError
+from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.wire.members import JsonObject, object_in
 
 try:
@@ -81,7 +81,7 @@ class _Bridge:
 
     async def run(self) -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._loop.add_signal_handler(number, self._end, 128 + number)
+            signal.signal(number, self._on_signal)
         threading.Thread(target=self._read, daemon=True).start()
         code = await self._ended
         sending = [task for task, key in self._tasks.items() if key != _LISTENING]
@@ -117,9 +117,14 @@ class _Bridge:
         if not self._ended.done():
             self._ended.set_result(code)
 
+    def _on_signal(self, number: int, _frame: object) -> None:
+        # A client that does not read may block a write, which goes on here when this returns.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        self._call(self._end, 128 + number)
+
     def _send(self, line: bytes) -> None:
         """Send one message of the client; the answer follows in a task."""
-        message = message_in(line)
+        message = _readable_message(line)
         if message.get("method") == "notifications/cancelled" and _VERSION not in self._headers:
             # Since 2026-07-28, the end of its connection cancels a request.
             cancelled = key_of(object_in(message.get("params")), "requestId")
@@ -148,7 +153,7 @@ class _Bridge:
         headers = self._headers | _headers_of(message)
         try:
             async for data in self._messages("POST", line, headers, key):
-                answer = message_in(data)
+                answer = _readable_message(data)
                 is_answered |= "method" not in answer and key_of(answer, "id") == key
                 if method == "initialize" and "result" in answer:
                     version = object_in(answer["result"]).get("protocolVersion")
@@ -195,7 +200,7 @@ class _Bridge:
                     yield data
                 return
             data = await response.aread()
-            message = message_in(data)
+            message = _readable_message(data)
             is_meant = verb == "POST" and key_of(message, "id") == key
             if not (response.is_success or is_meant):
                 words = object_in(message.get("error")).get("message", response.reason_phrase)
@@ -222,6 +227,14 @@ async def _events(response: httpx.Response) -> AsyncIterator[bytes]:
             elif not line.rstrip(b"\r") and any(data):
                 yield b"\n".join(data)
                 data.clear()
+
+
+def _readable_message(line: bytes) -> JsonObject:
+    """The message of a line; empty if it cannot be read."""
+    try:
+        return message_in(line)
+    except InvalidRecordError:
+        return {}
 
 
 def _headers_of(message: JsonObject) -> dict[str, str]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from tooltrail.artifacts import Capture
-    from tooltrail.redaction import StreamRedactor
+    from tooltrail.redaction.redactor import Secret, StreamRedactor
 
 _ORDER = "order"
 """Role of the stream with the order in which the chunks of the others arrived."""
@@ -312,13 +312,60 @@ def session_of(named: str | None) -> tuple[UUID, str | None]:
         return keyed_id("name", named), named
 
 
-class _Run:
-    """Consecutive chunks of one stream: one line of the stream `order`."""
+class _Stream:
+    """One stream of the command, and how much of it is captured.
 
-    def __init__(self, name: StreamName, at: int) -> None:
-        self.name: StreamName = name
+    Attributes:
+        fd: the descriptor of the command.
+        size: bytes that the command has printed.
+        settled_size: bytes of these that are captured, as they are or replaced.
+        redactor: replaces secrets; None before the first byte, or if nothing is replaced.
+    """
+
+    def __init__(self, fd: int, role: str, capture: ShortCapture, rules: RuleSet | None) -> None:
+        self.fd, self.role, self.capture, self._rules = fd, role, capture, rules
+        self.size = self.settled_size = 0
+        self.redactor: StreamRedactor | None = None
+
+    def write(self, chunk: bytes, *, is_last: bool = False) -> "Sequence[Secret]":
+        """Capture a chunk, and return the secrets that were replaced meanwhile."""
+        self.size += len(chunk)
+        if self._rules is None:
+            self.capture.write(chunk)
+            self.settled_size = self.size
+            return ()
+        if self.redactor is None:
+            from tooltrail.redaction.redactor import StreamRedactor  # noqa: PLC0415  not for none
+
+            self.redactor = StreamRedactor(self._rules)
+        known = len(self.redactor.secrets)
+        kept = self.redactor.finish(chunk) if is_last else self.redactor.feed(chunk)
+        if kept:
+            self.capture.write(kept)
+        self.settled_size = self.redactor.read_size
+        return self.redactor.secrets[known:]
+
+
+class _Run:
+    """Consecutive chunks of one stream: one line of the stream `order`.
+
+    Attributes:
+        start: offset of its first byte in the output of the command.
+        stop: offset after its last byte.
+        change: bytes by which redaction made it longer.
+    """
+
+    def __init__(self, stream: _Stream, at: int) -> None:
+        self.stream = stream
         self.at = at
-        self.size = 0
+        self.start = self.stop = stream.size
+        self.change = 0
+
+    def replace(self, secret: "Secret") -> None:
+        """Count a secret that was replaced. What replaces it belongs to the run of its start."""
+        if self.start <= secret.start < self.stop:
+            self.change += secret.mark_size
+        self.change -= max(0, min(self.stop, secret.end) - max(self.start, secret.start))
 
 
 class StreamCapture:
@@ -341,16 +388,16 @@ class StreamCapture:
         has_terminal: bool,
     ) -> None:
         self.redacted: tuple[RedactionFact, ...] = ()
-        self._roles: dict[StreamName, str] = (
+        roles: dict[StreamName, str] = (
             {"stdout": "combined"} if has_terminal else {name: name for name in _FD}
         )
-        self._streams = {name: capture(role) for name, role in self._roles.items()}
-        self._rules = rules
-        self._redactors: dict[StreamName, StreamRedactor] = {}
+        self._streams = {
+            name: _Stream(_FD[name], role, capture(role), rules) for name, role in roles.items()
+        }
+        self._has_rules = rules is not None
         self._order = capture(_ORDER)
         self._began = time.monotonic()
         self._runs: deque[_Run] = deque()
-        self._settled = dict.fromkeys(_FD, 0)  # bytes that are kept, and in no line of `order` yet
         self._received = 0
         self._pool: ThreadPoolExecutor | None = None
         self._pending: deque[Future[None]] = deque()
@@ -359,10 +406,10 @@ class StreamCapture:
         """Capture a chunk; see `ChunkHandler`."""
         self._received += len(chunk)
         at = int((time.monotonic() - self._began) * 1000)
-        if self._rules is None or self._received < _LONG_BYTES:
-            self._capture(name, chunk, at)
-        else:
+        if self._has_rules and self._received >= _LONG_BYTES:
             self._submit(self._capture, name, chunk, at)
+        else:
+            self._capture(name, chunk, at)
 
     def flush(self) -> None:
         """Make the output so far readable from the spool."""
@@ -378,17 +425,15 @@ class StreamCapture:
             say(f"tooltrail: recording stopped early: {error}")
         if self._pool is not None:
             self._pool.shutdown()
-        for name, redactor in self._redactors.items():
-            from tooltrail.redaction.redactor import redactions  # noqa: PLC0415  loaded already
+        for stream in self._streams.values():
+            if stream.redactor is not None:
+                from tooltrail.redaction.redactor import redactions  # noqa: PLC0415  loaded already
 
-            before = redactor.removed
-            rest = redactor.finish()
-            self._streams[name].write(rest)
-            self._settle(name, len(rest), redactor.removed - before)
-            self.redacted += redactions(self._roles[name], redactor.found)
+                self._settle(stream, stream.write(b"", is_last=True))
+                self.redacted += redactions(stream.role, stream.redactor.found)
         while self._runs:
             self._write_order()
-        captured = [capture.close() for capture in self._streams.values()]
+        captured = [stream.capture.close() for stream in self._streams.values()]
         return captured if len(captured) == 1 else [*captured, self._order.close()]
 
     def _submit(self, work: Callable[..., None], *arguments: object) -> None:
@@ -405,55 +450,33 @@ class StreamCapture:
             self._pending.popleft().result()
 
     def _capture(self, name: StreamName, chunk: bytes, at: int) -> None:
-        kept, removed = chunk, 0
-        if self._rules is not None:
-            redactor = self._redactor(name)
-            before = redactor.removed
-            kept = redactor.feed(chunk)
-            removed = redactor.removed - before
-        if kept:
-            self._streams[name].write(kept)
-        self._note(name, len(chunk), at)
-        self._settle(name, len(kept), removed)
+        stream = self._streams[name]
+        if len(self._streams) > 1:
+            last = self._runs[-1] if self._runs else None
+            if last is None or last.stream is not stream or at - last.at >= _TICK_MS:
+                last = _Run(stream, at)
+                self._runs.append(last)
+            last.stop += len(chunk)
+        self._settle(stream, stream.write(chunk))
 
     def _flush(self) -> None:
-        for capture in self._streams.values():
-            capture.flush()
+        for stream in self._streams.values():
+            stream.capture.flush()
 
-    def _redactor(self, name: StreamName) -> "StreamRedactor":
-        if name not in self._redactors:
-            from tooltrail.redaction.redactor import StreamRedactor  # noqa: PLC0415  not for none
-
-            assert self._rules is not None
-            self._redactors[name] = StreamRedactor(self._rules)
-        return self._redactors[name]
-
-    def _note(self, name: StreamName, size: int, at: int) -> None:
-        """Note a chunk that arrived at a time in milliseconds, although a part may be held back."""
-        if len(self._streams) == 1:
-            return
-        last = self._runs[-1] if self._runs else None
-        if last is None or last.name != name or at - last.at >= _TICK_MS:
-            last = _Run(name, at)
-            self._runs.append(last)
-        last.size += size
-
-    def _settle(self, name: StreamName, kept: int, removed: int) -> None:
-        """Note how many bytes of a stream were written, and by how many redaction shortened it."""
-        for run in reversed(self._runs if removed else ()):
-            if run.name == name:
-                cut = min(removed, run.size)
-                run.size -= cut
-                removed -= cut
-        self._settled[name] += kept
+    def _settle(self, stream: _Stream, secrets: "Sequence[Secret]") -> None:
+        """Count the secrets that were replaced, and write the lines that are complete."""
+        for secret in secrets:
+            for run in self._runs:
+                if run.stream is stream:
+                    run.replace(secret)
         while len(self._runs) > 1:
             first = self._runs[0]
-            if self._settled[first.name] < first.size and len(self._runs) < _MOST_RUNS:
+            is_settled = first.stop <= first.stream.settled_size
+            if not is_settled and len(self._runs) < _MOST_RUNS:
                 break  # secrets in bytes that are held back may be removed from this run
             self._write_order()
 
     def _write_order(self) -> None:
         run = self._runs.popleft()
-        self._settled[run.name] -= run.size
-        if run.size:
-            self._order.write(f"{_FD[run.name]} {run.size} {run.at}\n".encode())
+        if size := run.stop - run.start + run.change:
+            self._order.write(f"{run.stream.fd} {size} {run.at}\n".encode())

@@ -40,6 +40,14 @@ class Finding(NamedTuple):
     offset: int
 
 
+class Secret(NamedTuple):
+    """A secret by its offsets in a stream, and the number of bytes that replace it there."""
+
+    start: int
+    end: int
+    mark_size: int
+
+
 class Redacted(NamedTuple):
     """Bytes without secrets, and what was replaced, in order."""
 
@@ -203,12 +211,14 @@ class StreamRedactor:
 
     Attributes:
         found: the replaced secrets so far, in order.
-        removed: bytes by which their replacements made the stream shorter.
+        secrets: the same secrets, by their offsets in the stream as it was added.
+        read_size: bytes of that stream that were returned or replaced.
     """
 
     def __init__(self, rules: RuleSet) -> None:
         self.found: list[Finding] = []
-        self.removed = 0
+        self.secrets: list[Secret] = []
+        self.read_size = 0
         self._rules = rules
         self._held = b""
         self._sent = 0  # bytes at the start of `_held` that were returned already
@@ -225,6 +235,7 @@ class StreamRedactor:
     def _advance(self, data: bytes, *, is_last: bool) -> bytes:
         held = self._held + data
         spans, until = self.search(held, is_last=is_last)
+        begin = self.read_size - self._sent
         redacted, at = bytearray(), self._sent
         for span in spans:
             if span.end > until:
@@ -232,11 +243,12 @@ class StreamRedactor:
             redacted += held[at : span.start]
             self.found.append(Finding(span.rule, self._offset + len(redacted)))
             mark = _mark(span.rule)
-            self.removed += span.end - span.start - len(mark)
+            self.secrets.append(Secret(begin + span.start, begin + span.end, len(mark)))
             redacted += mark
             at = span.end
         redacted += held[at:until]
         self._offset += len(redacted)
+        self.read_size = begin + until
         # A match may depend on bytes before it: its beginning, or a byte that it must not follow.
         kept_from = max(0, until - self._rules.margin)
         self._held, self._sent = held[kept_from:], until - kept_from

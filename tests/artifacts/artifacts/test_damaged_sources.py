@@ -1,7 +1,6 @@
 """What was altered after it was captured heals nothing, is kept, and is called damaged."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from tooltrail.artifacts import (
     open_sink,
 )
 from tooltrail.records.digests import digest_of
+from tooltrail.records.errors import DamageError
 from tooltrail.records.streams import StreamRecord
 
 PLAIN = os.urandom(60)
@@ -48,7 +48,7 @@ def flipped(data: bytes, offset: int) -> bytes:
 
 
 @pytest.mark.parametrize("offset", [12, -30], ids=["a frame", "the index"])
-def test_a_damaged_source_replaces_no_damaged_object_and_both_are_kept(
+def test_a_damaged_source_replaces_no_damaged_object(
     archive: ArtifactArchive,
     sink: ArtifactSink,
     captured: CapturedStream,
@@ -62,18 +62,14 @@ def test_a_damaged_source_replaces_no_damaged_object_and_both_are_kept(
     put_raw(sink, path, object_there)
     source = flipped(good, len(good) + offset if offset < 0 else offset)
     captured.staged.write_bytes(source)
-    stored = archive.publish(captured)
+    for _ in range(2):
+        with pytest.raises(DamageError, match="is damaged, and so is the file that could replace"):
+            archive.publish(captured)
     assert stored_bytes(sink, path) == object_there
-    (aside,) = (found.path for found in sink.list("damaged/"))
-    assert stored_bytes(sink, aside) == source
-    assert stored.outcome == "existed"
-    assert stored.damage == (
-        f"artifact {path} is damaged, and so is the captured file that could replace it; the"
-        f" captured file is kept as {aside}"
-    )
+    assert captured.staged.read_bytes() == source
+    assert [found.path for found in sink.list()] == [path]
     # Whoever has it whole heals it.
-    whole = archive.publish(CapturedStream(StreamRecord.from_bytes("stdout", PLAIN), None))
-    assert (whole.outcome, whole.damage) == ("healed", None)
+    archive.publish(CapturedStream(StreamRecord.from_bytes("stdout", PLAIN), None))
     assert archive.verify(path) == len(PLAIN)
 
 
@@ -85,9 +81,8 @@ def test_of_two_that_are_damaged_in_their_index_none_is_trusted(
     path = artifact_path(digest_of(PLAIN))
     put_raw(sink, path, flipped(good, len(good) - 40))
     captured.staged.write_bytes(flipped(good, len(good) - 30))
-    stored = archive.publish(captured)
-    assert stored.damage is not None
-    assert stored.outcome == "existed"
+    with pytest.raises(DamageError, match="is damaged, and so is the file that could replace"):
+        archive.publish(captured)
 
 
 def test_a_damaged_source_of_what_is_there_whole_does_not_matter(
@@ -98,5 +93,5 @@ def test_a_damaged_source_of_what_is_there_whole_does_not_matter(
     good = captured.staged.read_bytes()
     captured.staged.unlink()
     captured.staged.write_bytes(flipped(good, 12))
-    assert archive.publish(captured) == replace(stored, outcome="existed")
+    assert archive.publish(captured) == stored
     assert archive.verify(stored.path) == len(PLAIN)

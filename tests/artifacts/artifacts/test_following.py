@@ -1,15 +1,15 @@
 """A second process sees each byte of a running capture once, and when it has ended."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.waiting import until
 
-from tooltrail.artifacts import Capture, StreamFollower, follow
+from tooltrail.artifacts import Capture, StreamFollower
 from tooltrail.records import DamageError, UnavailableError
 
 
@@ -128,34 +128,19 @@ def test_it_can_begin_at_the_last_lines(
         assert follower.offset == len(data) + len(later)
 
 
-def test_all_of_it_in_one_loop(folder: Path) -> None:
-    capture = capture_in(folder)
-    capture.write(b"one\n")
-    capture.flush()
-    blocks: Iterator[bytes] = follow(folder, "stdout", running, interval_s=0.001)
-    assert next(blocks) == b"one\n"
-    capture.write(b"two\n")
-    capture.close()
-    assert list(blocks) == [b"two\n"]
-    assert list(follow(folder, "stdout", running, last_lines=1)) == [b"two\n"]
+@pytest.mark.parametrize("data", [b"one\n", b"x" * 64 * 3], ids=["short", "three frames"])
+def test_bytes_come_without_a_flush_of_the_writer(folder: Path, data: bytes) -> None:
+    capture, got = capture_in(folder), bytearray()
 
+    def has_come() -> bool:
+        got.extend(polled(follower))
+        return got == data
 
-def test_bytes_come_without_a_flush_of_the_writer(folder: Path) -> None:
-    capture = capture_in(folder)
-    blocks = follow(folder, "stdout", running, interval_s=0.01)
-    capture.write(b"one\n")
-    # The capture ends its frame by itself; were it not so, this would wait for ever.
-    assert next(blocks) == b"one\n"
-    capture.close()
-    assert list(blocks) == []
-
-
-def test_a_stream_that_stops_at_the_end_of_a_block_comes_by_itself_too(folder: Path) -> None:
-    capture = capture_in(folder)
-    blocks = follow(folder, "stdout", running, interval_s=0.01)
-    capture.write(b"x" * 64 * 3)  # three frames, and nothing left over
-    assert b"".join(next(blocks) for _ in range(3)) == b"x" * 64 * 3
-    capture.close()
+    with StreamFollower(folder, "stdout", running) as follower:
+        capture.write(data)
+        until(has_come)
+        capture.close()
+        assert (polled(follower), follower.ending) == (b"", "closed")
 
 
 def test_an_altered_frame_is_damage(folder: Path) -> None:

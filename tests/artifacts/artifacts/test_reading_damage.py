@@ -9,7 +9,7 @@ from tests.support.sinks import Framed, archive_with, framed, put_raw, retold
 
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.artifacts import frame_index as index_module
-from tooltrail.artifacts._decoding import MAX_FRAME_SIZE, FrameFacts, decode_frame, decode_unknown
+from tooltrail.artifacts._decoding import MAX_FRAME_SIZE, decode_frame, decode_unknown
 from tooltrail.artifacts.codec import compress_frame
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.records.errors import DamageError, DigestMismatchError, UnavailableError
@@ -55,31 +55,31 @@ def test_a_damaged_frame_is_named_by_its_beginning() -> None:
 
 def test_every_bit_of_a_frame_counts_but_the_one_that_means_nothing() -> None:
     frame = compress_frame(PLAIN[:200])
-    facts = FrameFacts(200, int.from_bytes(frame.data[-4:], "little"))
-    assert decode_frame(frame.data, facts) == PLAIN[:200]
+    checksum = int.from_bytes(frame.data[-4:], "little")
+    assert decode_frame(frame.data, 200, checksum) == PLAIN[:200]
     # RFC 8878, section 3.1.1.1.1.3: a decoder ignores bit 4 of the descriptor.
     bits = {(offset, bit) for offset in range(len(frame.data)) for bit in range(8)} - {(4, 4)}
     for offset, bit in bits:
         with pytest.raises(ValueError, match=r"."):
-            decode_frame(flipped(frame.data, offset, 1 << bit), facts)
+            decode_frame(flipped(frame.data, offset, 1 << bit), 200, checksum)
 
 
 def test_a_frame_that_is_cut_or_goes_on_is_another() -> None:
     frame = compress_frame(PLAIN[:200])
-    facts = FrameFacts(200, int.from_bytes(frame.data[-4:], "little"))
+    checksum = int.from_bytes(frame.data[-4:], "little")
     for data in (b"", frame.data[:3], frame.data[:-1], frame.data + frame.data):
         with pytest.raises(ValueError, match=r"."):
-            decode_frame(data, facts)
+            decode_frame(data, 200, checksum)
 
 
 def test_a_frame_that_does_not_tell_its_size_is_decoded_up_to_the_known_one() -> None:
     silent = zstandard.ZstdCompressor(write_content_size=False, write_checksum=True)
     data = silent.compress(PLAIN)
     checksum = int.from_bytes(data[-4:], "little")
-    assert decode_frame(data, FrameFacts(len(PLAIN), checksum)) == PLAIN
+    assert decode_frame(data, len(PLAIN), checksum) == PLAIN
     for size in (len(PLAIN) - 1, len(PLAIN) + 1):
         with pytest.raises(ValueError, match=r"."):
-            decode_frame(data, FrameFacts(size, checksum))
+            decode_frame(data, size, checksum)
 
 
 def test_a_frame_that_claims_too_much_is_not_decoded() -> None:
@@ -87,7 +87,7 @@ def test_a_frame_that_claims_too_much_is_not_decoded() -> None:
     with pytest.raises(ValueError, match="it announces 67,108,865 bytes"):
         decode_unknown(giant)
     with pytest.raises(ValueError, match="the size in its header differs"):
-        decode_frame(giant, FrameFacts(10, int.from_bytes(giant[-4:], "little")))
+        decode_frame(giant, 10, int.from_bytes(giant[-4:], "little"))
 
 
 @pytest.mark.parametrize("part", ["lines", "table", "footer"])

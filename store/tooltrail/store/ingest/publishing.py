@@ -260,9 +260,7 @@ class Publisher:
         with _published_before(stream, file) as path:
             self._archive.verify(path, size=stream.size)
             stored_size = self._archive.stat(path).stored_size
-        return StoredArtifact(
-            path, stream.digest, stream.size, stored_size, stream.line_count, "existed"
-        )
+        return StoredArtifact(path, stream.digest, stream.size, stored_size, stream.line_count)
 
     def _file_of(self, stream: StreamFact) -> Path | None:
         """The path of the file of a stream; None for content in memory."""
