@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from tests.redaction.samples import ALL
 
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.redaction import RuleSet, StreamRedactor, default_rules, redact, redact_json
+from tooltrail.redaction import (
+    RuleSet,
+    StreamRedactor,
+    default_rules,
+    redact,
+    redact_json,
+    redactions,
+)
+from tooltrail.redaction.redactor import Secret
 
 MARK = "[REDACTED:own]"
 TEXTS = st.one_of(
@@ -33,8 +41,20 @@ def streams(draw: st.DrawFn) -> list[bytes]:
 @given(streams())
 def test_the_pieces_of_a_stream_make_no_difference(pieces: list[bytes]) -> None:
     redactor = StreamRedactor(default_rules())
-    sent = b"".join(map(redactor.feed, pieces)) + redactor.finish()
-    assert (sent, tuple(redactor.found)) == redact(b"".join(pieces), default_rules())
+    sent, secrets = b"", list[Secret]()
+    for piece in pieces:
+        sent += redactor.feed(piece)
+        secrets += redactor.secrets
+    sent += redactor.finish()
+    secrets += redactor.secrets
+    data = b"".join(pieces)
+    clean, found = redact(data, default_rules())
+    assert (sent, [(one.rule, one.offset) for one in secrets]) == (clean, [*found])
+    assert redactor.redactions("stdout") == redactions("stdout", found)
+    for one in reversed(secrets):
+        mark = sent[one.offset : one.offset + one.size]
+        data = data[: one.start] + mark + data[one.end :]
+    assert data == sent
 
 
 @given(streams())

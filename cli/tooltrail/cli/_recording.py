@@ -338,12 +338,11 @@ class _Stream:
             from tooltrail.redaction.redactor import StreamRedactor  # noqa: PLC0415  not for none
 
             self.redactor = StreamRedactor(self._rules)
-        known = len(self.redactor.secrets)
         kept = self.redactor.finish(chunk) if is_last else self.redactor.feed(chunk)
         if kept:
             self.capture.write(kept)
         self.settled_size = self.redactor.read_size
-        return self.redactor.secrets[known:]
+        return self.redactor.secrets
 
 
 class _Run:
@@ -364,7 +363,7 @@ class _Run:
     def replace(self, secret: "Secret") -> None:
         """Count a secret that was replaced. What replaces it belongs to the run of its start."""
         if self.start <= secret.start < self.stop:
-            self.change += secret.mark_size
+            self.change += secret.size
         self.change -= max(0, min(self.stop, secret.end) - max(self.start, secret.start))
 
 
@@ -427,10 +426,8 @@ class StreamCapture:
             self._pool.shutdown()
         for stream in self._streams.values():
             if stream.redactor is not None:
-                from tooltrail.redaction.redactor import redactions  # noqa: PLC0415  loaded already
-
                 self._settle(stream, stream.write(b"", is_last=True))
-                self.redacted += redactions(stream.role, stream.redactor.found)
+                self.redacted += stream.redactor.redactions(stream.role)
         while self._runs:
             self._write_order()
         captured = [stream.capture.close() for stream in self._streams.values()]

@@ -122,7 +122,7 @@ class Scan:
         except TooltrailError as error:
             self.unread.append(f"stream {stream.role}: {error}")
         redactor.finish()
-        return redactions(stream.role, redactor.found)
+        return redactor.redactions(stream.role)
 
 
 def _texts_of(view: SessionView | InvocationView) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import takewhile
 from typing import Final, NamedTuple
@@ -41,11 +41,21 @@ class Finding(NamedTuple):
 
 
 class Secret(NamedTuple):
-    """A secret by its offsets in a stream, and the number of bytes that replace it there."""
+    """A replaced secret of a stream.
 
+    Attributes:
+        rule: name of the rule.
+        offset: where the replacement begins in the redacted stream.
+        size: bytes of the replacement.
+        start: where the secret began in the stream as it was.
+        end: where the secret ended there.
+    """
+
+    rule: str
+    offset: int
+    size: int
     start: int
     end: int
-    mark_size: int
 
 
 class Redacted(NamedTuple):
@@ -58,9 +68,15 @@ class Redacted(NamedTuple):
 def redactions(field: str, found: Sequence[Finding]) -> tuple[RedactionFact, ...]:
     """What a fact says of the secrets that were replaced in one part of a record."""
     first = {one.rule: one.offset for one in reversed(found)}
+    return _facts(field, Counter(one.rule for one in found), first)
+
+
+def _facts(
+    field: str, counts: Mapping[str, int], first: Mapping[str, int]
+) -> tuple[RedactionFact, ...]:
     return tuple(
         RedactionFact(field=field, rule=rule, count=count, offset=first[rule])
-        for rule, count in Counter(one.rule for one in found).items()
+        for rule, count in counts.items()
     )
 
 
@@ -79,7 +95,8 @@ def redact(data: bytes, rules: RuleSet) -> Redacted:
     if not rules.may_match(data):
         return Redacted(data, ())
     redactor = StreamRedactor(rules)
-    return Redacted(redactor.finish(data), tuple(redactor.found))
+    clean = redactor.finish(data)
+    return Redacted(clean, tuple(Finding(one.rule, one.offset) for one in redactor.secrets))
 
 
 def redact_json(data: bytes, rules: RuleSet) -> Redacted:
@@ -210,14 +227,14 @@ class StreamRedactor:
     Complete lines without a marker are never held back.
 
     Attributes:
-        found: the replaced secrets so far, in order.
-        secrets: the same secrets, by their offsets in the stream as it was added.
-        read_size: bytes of that stream that were returned or replaced.
+        secrets: the secrets that the last piece completed, in order.
+        read_size: bytes of the stream as it was added that were returned or replaced.
     """
 
     def __init__(self, rules: RuleSet) -> None:
-        self.found: list[Finding] = []
         self.secrets: list[Secret] = []
+        self._counts: Counter[str] = Counter()
+        self._first: dict[str, int] = {}
         self.read_size = 0
         self._rules = rules
         self._held = b""
@@ -236,14 +253,17 @@ class StreamRedactor:
         held = self._held + data
         spans, until = self.search(held, is_last=is_last)
         begin = self.read_size - self._sent
+        self.secrets = []
         redacted, at = bytearray(), self._sent
         for span in spans:
             if span.end > until:
                 break
             redacted += held[at : span.start]
-            self.found.append(Finding(span.rule, self._offset + len(redacted)))
-            mark = _mark(span.rule)
-            self.secrets.append(Secret(begin + span.start, begin + span.end, len(mark)))
+            offset, mark = self._offset + len(redacted), _mark(span.rule)
+            place = (begin + span.start, begin + span.end)
+            self.secrets.append(Secret(span.rule, offset, len(mark), *place))
+            self._counts[span.rule] += 1
+            self._first.setdefault(span.rule, offset)
             redacted += mark
             at = span.end
         redacted += held[at:until]
@@ -253,6 +273,10 @@ class StreamRedactor:
         kept_from = max(0, until - self._rules.margin)
         self._held, self._sent = held[kept_from:], until - kept_from
         return bytes(redacted)
+
+    def redactions(self, field: str) -> tuple[RedactionFact, ...]:
+        """What a fact says of the secrets that were replaced so far."""
+        return _facts(field, self._counts, self._first)
 
     def search(self, data: bytes, *, is_last: bool) -> tuple[list[_Span], int]:
         """The secrets in `data` in order, and the end of the bytes that can be sent now.
