@@ -225,7 +225,7 @@ def agent_version(reader: Reader, name: str) -> AgentVersionView:
     if not found:
         raise NotFoundError(f"no version of an agent is named {name!r}")
     if len(found) > 1:
-        raise AmbiguousNameError(name, [one.digest for one in found[:2]])
+        raise AmbiguousNameError(name, [one.digest for one in found])
     return found[0]
 
 
