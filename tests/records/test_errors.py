@@ -62,6 +62,9 @@ def test_an_ambiguous_name_says_what_it_fits() -> None:
     error = errors.AmbiguousNameError("ab", ["1ab", "2ab"])
     assert (error.name, error.candidates) == ("ab", ("1ab", "2ab"))
     assert str(error) == "'ab' is ambiguous: it fits 1ab, 2ab"
+    error = errors.AmbiguousNameError("x", list("123456"))
+    assert error.candidates == tuple("12345")
+    assert str(error) == "'x' is ambiguous: it fits 1, 2, 3, 4, 5, and more"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,6 @@ MIN_PREFIX = 4
 """Minimum digits of a digest that can name an artifact."""
 
 _BEGINNING = re.compile(r"sha256:([0-9a-f]{,63})|([0-9a-f]+)")
-_CANDIDATES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ def find_artifact(store: Store, name: str) -> str:
     if is_complete or not fits:
         raise NotFoundError(f"the store has no artifact {name}")
     if len(fits) > 1:
-        raise AmbiguousNameError(name, fits[:_CANDIDATES])
+        raise AmbiguousNameError(name, fits)
     return fits[0]
 
 

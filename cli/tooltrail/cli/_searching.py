@@ -132,9 +132,7 @@ def print_hits(
 
 def _total(reader: Reader, where: InvocationFilter) -> int:
     """The number of calls and messages to search; fewer messages may fit the filter."""
-    with reader.database.read() as connection:
-        messages = connection.query("SELECT count(*) FROM messages")[0][0]
-    return reader.count_invocations(where) + int(messages)
+    return reader.count_invocations(where) + reader.count_messages()
 
 
 def _has_index(store: Store) -> bool:

@@ -42,13 +42,16 @@ class AmbiguousNameError(NotFoundError):
 
     Attributes:
         name: the name that was asked for.
-        candidates: full ids that the name fits, newest first; only the first few are listed.
+        candidates: the first `MOST_CANDIDATES` full ids that the name fits, newest first.
     """
 
+    MOST_CANDIDATES = 5
+
     def __init__(self, name: str, candidates: Sequence[str]) -> None:
-        super().__init__(f"{name!r} is ambiguous: it fits {', '.join(candidates)}")
         self.name = name
-        self.candidates = tuple(candidates)
+        self.candidates = tuple(candidates[: self.MOST_CANDIDATES])
+        more = ", and more" if len(candidates) > self.MOST_CANDIDATES else ""
+        super().__init__(f"{name!r} is ambiguous: it fits {', '.join(self.candidates)}{more}")
 
 
 class StoreNotFoundError(NotFoundError):

@@ -72,6 +72,23 @@ def test_a_session_is_named(named: StoreParts) -> None:
         assert caught.value.candidates == (str(TWIN), str(SESSION))
 
 
+@pytest.mark.parametrize(("count", "more"), [(5, ""), (6, ", and more")])
+def test_more_candidates_than_are_listed_are_mentioned(
+    parts: StoreParts, count: int, more: str
+) -> None:
+    made = [call(SESSION, n, receipt=b"r", start={"call_id": "same"}) for n in range(1, count + 1)]
+    parts.ingest(*entries_of(made))
+    beginning = made[0].started.id.hex[:8]
+    assert all(one.started.id.hex.startswith(beginning) for one in made)
+    for name in ("same", beginning):
+        with pytest.raises(AmbiguousNameError) as caught:
+            parts.reader.invocation(name)
+        listed = {*caught.value.candidates}
+        assert len(listed) == 5
+        assert listed <= {str(one.started.id) for one in made}
+        assert str(caught.value).endswith(f"{caught.value.candidates[-1]}{more}")
+
+
 def test_an_empty_store_has_no_last(parts: StoreParts) -> None:
     for ask in (parts.reader.invocation, parts.reader.session):
         with pytest.raises(NotFoundError, match=r"the store has no (invocation|session)"):

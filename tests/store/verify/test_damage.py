@@ -1,6 +1,7 @@
 """Flipped bits, values that are none, and objects that are none: named, and nothing stops."""
 
 import hashlib
+import re
 from contextlib import closing
 from pathlib import Path
 from uuid import UUID
@@ -186,6 +187,33 @@ def test_a_page_that_cannot_be_read_stops_nothing(copied: StoreParts) -> None:
     found = copied.damage()
     assert any(one.table == "surfaces" for one in found)
     assert f"session {OPENED}" in {one.subject for one in found}
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("sessions", "id"), ("messages", "id"), ("invocations", "id"), ("tools", "digest")],
+)
+def test_a_value_that_its_index_hides_is_named(copied: StoreParts, table: str, column: str) -> None:
+    assert isinstance(copied.database.target, SqliteTarget)
+    path = copied.database.target.path
+    copied.database.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        ((value,),) = connection.execute(f"SELECT {column} FROM {table} LIMIT 1").fetchall()
+    data = path.read_bytes()
+    altered = set[str]()
+    for place in re.finditer(re.escape(value), data):
+        path.write_bytes(data[: place.start()] + b"\xff" + data[place.start() + 1 :])
+        with closing(sqlite3.connect(path)) as connection:
+            sql = f"SELECT count(*) FROM {table} {{}} WHERE {column} = ?"
+            in_table, in_index = (
+                connection.execute(sql.format(how), [value]).fetchone()[0]
+                for how in ("NOT INDEXED", "")
+            )
+        if (in_table, in_index) == (0, 1):
+            altered |= {f"{one.table}.{one.column}" for one in copied.damage()}
+        copied.database.close()
+    assert f"{table}.{column}" in altered
 
 
 def add_bodies(store: StoreParts) -> list[bytes]:

@@ -207,6 +207,11 @@ def test_a_stream_that_waits_for_the_sink_is_listed(empty: StoreParts) -> None:
     empty.ingest(started(OPENED, FIRST), ended_spooled(empty, OPENED, FIRST, LONG))
     (found,) = empty.verify()
     assert (found.kind, found.table) == ("incomplete", "pending_artifacts")
+    empty.sink.is_away = False
+    _, again = sorted(empty.verify(receipts=True), key=lambda one: one.table)
+    assert (again.kind, again.table) == ("incomplete", "surfaces")
+    assert "its output waits in a spool" in again.message
+    assert "missing" not in again.message
 
 
 @pytest.mark.both_engines

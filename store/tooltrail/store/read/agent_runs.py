@@ -93,19 +93,6 @@ _VERSION: Final = Columns(
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
-    """The result of a submission, without the submitted value."""
-
-    attempt: int | None = None
-    valid: bool | None = None
-    errors: tuple[SchemaViolation, ...] = ()
-    error_count: int = 0
-
-
-_VERDICT: Final = TypeAdapter(_Verdict)
-
-
-@dataclass(frozen=True, slots=True)
 class AttemptView:
     """One submission of a result.
 
@@ -119,10 +106,13 @@ class AttemptView:
 
     invocation_id: UUID
     state: InvocationState
-    attempt: int | None
-    valid: bool | None
-    errors: tuple[SchemaViolation, ...]
-    error_count: int
+    attempt: int | None = None
+    valid: bool | None = None
+    errors: tuple[SchemaViolation, ...] = ()
+    error_count: int = 0
+
+
+_ATTEMPT_VIEW: Final = TypeAdapter(AttemptView)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +215,7 @@ def agent_version(reader: Reader, name: str) -> AgentVersionView:
     if not found:
         raise NotFoundError(f"no version of an agent is named {name!r}")
     if len(found) > 1:
-        raise AmbiguousNameError(name, [one.digest for one in found[:2]])
+        raise AmbiguousNameError(name, [one.digest for one in found])
     return found[0]
 
 
@@ -305,21 +295,14 @@ def _attempts(
 
 def _attempt_view(values: Mapping[str, Any], problems: Sequence[str]) -> AttemptView:
     refuse_damage("invocations", values["id"], problems)
-    verdict, canonical = _Verdict(), values["canonical"]
-    if values["family"] == _FAMILY and canonical is not None:
-        try:
-            shown = expand_canonical(canonical, (values["receipt"] or "").encode())
-            result: dict[str, Any] = json.loads(shown)["result"] or {}
-            given = {name: one for name, one in result.items() if one is not None}
-            verdict = _VERDICT.validate_python(given)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            problem = f"the verdict of call {values['id']} is damaged: {first_line(error)}"
-            raise DamageError(problem, path="surfaces") from error
-    return AttemptView(
-        values["id"],
-        values["state"],
-        verdict.attempt,
-        verdict.valid,
-        verdict.errors,
-        verdict.error_count,
-    )
+    call, canonical = {"invocation_id": values["id"], "state": values["state"]}, values["canonical"]
+    if values["family"] != _FAMILY or canonical is None:
+        return AttemptView(**call)
+    try:
+        shown = expand_canonical(canonical, (values["receipt"] or "").encode())
+        result: dict[str, Any] = json.loads(shown)["result"] or {}
+        given = {name: one for name, one in result.items() if one is not None}
+        return _ATTEMPT_VIEW.validate_python({**given, **call})
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        problem = f"the verdict of call {values['id']} is damaged: {first_line(error)}"
+        raise DamageError(problem, path="surfaces") from error

@@ -134,13 +134,9 @@ def _of_column(one: Comparison) -> Sql:
     if one.operator == "~":
         on_server = Sql(f"strpos({column}, CAST(? AS text)) > 0", (one.value,))
         return Sql(f"instr({column}, ?) > 0", (one.value,), on_server)
-    return Sql(column) + _compared_to(one)
-
-
-def _compared_to(one: Comparison) -> Sql:
     if one.operator == PRESENT:
-        return Sql(" IS NOT NULL")
-    return Sql(f" {_sign(one)} ?", (one.value,))
+        return Sql(f"{column} IS NOT NULL")
+    return Sql(f"{column} {_sign(one)} ?", (one.value,))
 
 
 def _of_session(one: Comparison) -> Sql:

@@ -18,7 +18,9 @@ from tooltrail.store.read.values import has_value, near_names, near_values
 LAST: Final = "@last"
 RUNNING: Final = "@running"
 
-_CANDIDATES: Final = 5
+_CANDIDATES: Final = AmbiguousNameError.MOST_CANDIDATES + 1
+"""The last one says that there are more."""
+
 _ID_DIGITS: Final = 32
 _LEAST_DIGITS: Final = 4
 """Fewest digits of an id that are a name; fewer would fit too many ids."""
@@ -159,5 +161,5 @@ def _found(connection: Connection, query: Sql) -> Mapping[str, int]:
 def _only(found: Mapping[str, int], name: str) -> int:
     """The key of the only row that was found; raises if there is more than one."""
     if len(found) > 1:
-        raise AmbiguousNameError(name, sorted(found, reverse=True)[:_CANDIDATES])
+        raise AmbiguousNameError(name, sorted(found, reverse=True))
     return next(iter(found.values()))

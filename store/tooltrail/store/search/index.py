@@ -15,7 +15,7 @@ a sixteenth. Both tables are absent while the index is switched off. They are no
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -70,9 +70,8 @@ _BEHIND: Final = f"{_FILLED} WHERE until > first ORDER BY key"
 _CURSORS: Final = "SELECT journal_key, n FROM search_cursors"
 
 _STARTED: Final = """
-SELECT i.key FROM ledger_entries AS e JOIN invocations AS i ON i.id = e.subject_id
-AND i.journal_key = e.journal_key AND i.start_entry = e.n
-WHERE e.journal_key = ? AND e.n >= ? AND e.n < ? AND e.kind = 'call.started'"""
+SELECT i.key FROM invocations AS i JOIN search_cursors AS c
+ON c.journal_key = i.journal_key AND i.start_entry < c.n"""
 
 
 _Places = dict[tuple[int, int], Sequence[int]]
@@ -197,30 +196,16 @@ def has_all_blocks(connection: Connection) -> bool:
 
 
 def _has_all_calls(connection: Connection) -> bool:
-    """Whether no cursor is ahead of the ledger, or of the batches with the calls before it."""
+    """Whether the cursors are in the ledger and behind all batches, which have the calls so far."""
     ends = {key: end for key, _, end in connection.query(_FILLED)}
     cursors: dict[int, int] = dict(connection.query(_CURSORS))
-    batches: defaultdict[int, dict[int, set[int]]] = defaultdict(dict)
-    for journal, n, block in connection.query(f"{_BLOCKS} ORDER BY n", (_OWNERS,)):
-        batches[journal][n] = {int(owner) for owner in _unpacked(block).split()[:-1]}
-    return all(
-        cursors.get(journal, 0) <= ends.get(journal, 0)
-        and _has_calls(connection, journal, batches[journal], cursors.get(journal, 0))
-        for journal in cursors.keys() | batches.keys()
-    )
-
-
-def _has_calls(
-    connection: Connection, journal_key: int, batches: Mapping[int, set[int]], cursor: int
-) -> bool:
-    """Whether the batches of a journal are before its cursor, and have the calls before it."""
-    owners = {0: set[int](), **batches}
-    for first, end in pairwise([*owners, cursor]):
-        started = connection.query(_STARTED, (journal_key, first, end))
-        is_behind = end <= first and first in batches
-        if is_behind or not owners[first] >= {key * 2 for (key,) in started}:
+    owners: set[int] = set()
+    for journal, n, block in connection.query(_BLOCKS, (_OWNERS,)):
+        owners.update(int(owner) for owner in _unpacked(block).split()[:-1])
+        if n >= cursors.get(journal, 0):
             return False
-    return True
+    are_in_ledger = all(n <= ends.get(journal, 0) for journal, n in cursors.items())
+    return are_in_ledger and all(key * 2 in owners for (key,) in connection.query(_STARTED))
 
 
 def _places_of(connection: Connection, word: bytes, goes_on: bool = False) -> _Places:

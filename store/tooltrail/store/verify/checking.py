@@ -166,13 +166,24 @@ class Checking:
             self.damage(subject, table, message)
 
     def named(self, table: str, name: str, values: Sequence[Any]) -> dict[Any, Row]:
-        """The rows with these values in a column that must be unique. Reports duplicates."""
+        """The rows with these values in a column that must be unique. Reports duplicates.
+
+        SQLite takes the value of such a column from an index. The rows are read again by their key,
+        so that a damaged value in the table is noticed.
+        """
         found: dict[Any, Row] = {}
-        for row in self.source.rows(table, name, values):
-            value = row[name]
+        indexed = self.source.rows(table, name, values, columns=["key", name])
+        by_key = {row["key"]: row[name] for row in indexed if isinstance(row["key"], int)}
+        for row in self.source.rows(table, "key", list(by_key)):
+            value = by_key[row["key"]]
+            spelled = value.hex() if isinstance(value, bytes) else str(value)
+            subject = f"row with {name} {spelled} of {table}"
+            if row[name] != value:
+                self.damage(
+                    subject, table, f"the {subject} has another {name} than its index", name
+                )
+            row[name] = value
             if found.setdefault(value, row) is not row:
-                spelled = value.hex() if isinstance(value, bytes) else str(value)
-                subject = f"row with {name} {spelled} of {table}"
                 self.damage(subject, table, f"several rows of {table} have the {name} {spelled}")
         return found
 

@@ -17,6 +17,7 @@ from tooltrail.records.facts import (
     SessionOpened,
     ToolsOffered,
 )
+from tooltrail.store.column_groups import CLOSING, OPENING
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.batch import IDENTITY, differing_members
@@ -192,16 +193,22 @@ class EntryChecks:
         row = self._sessions.get(self._connection.uuid(fact.session))
         if row is None:
             checking.missing(subject, "sessions")
-        elif checking.is_strict or (row["journal_key"] == journal and not checking.has_forgotten):
-            expected: Row = {"journal_key": journal}
-            at: Any = self._connection.moment(fact.at)
-            opened_at = row["opened_at"]
-            # A lost entry may have opened the session earlier.
-            if not entry.lost or not isinstance(opened_at, type(at)) or opened_at > at:
-                expected["opened_at"] = at
+        else:
+            expected: Row = {}
+            for columns in (OPENING, CLOSING):
+                if row[columns[-1]] is None:  # no fact has filled them
+                    expected |= dict.fromkeys(columns)
+            is_first = row["journal_key"] == journal
+            if checking.is_strict or (is_first and not checking.has_forgotten):
+                expected["journal_key"] = journal
+                at: Any = self._connection.moment(fact.at)
+                opened_at = row["opened_at"]
+                # A lost entry may have opened the session earlier.
+                if not entry.lost or not isinstance(opened_at, type(at)) or opened_at > at:
+                    expected["opened_at"] = at
             checking.compare(subject, "sessions", expected, row)
-        if row is not None and row["entry"] is None and row["journal_key"] == journal:
-            checking.totals.checked["sessions"] += 1  # others are counted with their opening
+            if row["entry"] is None and is_first:
+                checking.totals.checked["sessions"] += 1  # others are counted with their opening
         session = checking.sessions[fact.session] = SessionState(row)
         return session
 

@@ -1,10 +1,9 @@
-"""Finds rows, and columns of sessions, without a fact."""
+"""Finds rows without a fact."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.store.column_groups import CLOSING, OPENING
 from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest.known import FIRST_SEQ
 from tooltrail.store.verify.calls import OF_CALLS
@@ -78,17 +77,6 @@ _RULES: Final = (
     _of_fact("sessions", "entry", "'session.opened'", "open_journal_key", may_be_null=True),
     _of_fact("sessions", "close_entry", "'session.closed'", "close_journal_key", may_be_null=True),
     _Rule("sessions", "session", _UNKNOWN_SESSION),
-    *(
-        _Rule(
-            "sessions",
-            "session",
-            f"t.{entry} IS NULL AND t.{column} IS NOT NULL",
-            column,
-            may_be_null=True,
-        )
-        for *columns, entry in (OPENING, CLOSING)
-        for column in columns
-    ),
     _Rule("rejected_facts", "rejected fact", _UNKNOWN_ENTRY, names="t.journal_key, t.n"),
     _Rule("tools", "tool", _UNKNOWN_TOOL, "digest", "t.digest"),
     *(_of_owner(table, "invocation", "call") for table in ("surfaces", *OF_CALLS)),

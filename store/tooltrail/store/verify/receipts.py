@@ -3,7 +3,7 @@
 from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records import FamilyRegistry, StreamRecord
 from tooltrail.records.command_documents import stream_members
-from tooltrail.records.errors import InvalidRecordError, TooltrailError
+from tooltrail.records.errors import InvalidRecordError, MissingArtifactError, TooltrailError
 from tooltrail.records.facts import CallEnded, StreamFact
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker, is_body
@@ -37,7 +37,9 @@ class Receipts:
                     bodies[stream.digest] = self._content(call, stream)
             made = self._maker.outcome(fact, bodies, family, policy)
         except (TooltrailError, LookupError, TypeError, ValueError) as error:
-            message = f"the receipt of {call.subject} cannot be made again: {error}"
+            waits = isinstance(error, MissingArtifactError) and self._waits(call)
+            why = "its output waits in a spool; `tooltrail repair` stores it" if waits else error
+            message = f"the receipt of {call.subject} cannot be made again: {why}"
             checking.incomplete(call.subject, "surfaces", message)
             return
         checking.totals.checked["receipts"] += 1
@@ -49,6 +51,12 @@ class Receipts:
         head = reader.read_bytes(0, edge_bytes)
         tail = reader.read_bytes(max(len(head), stream.size - edge_bytes), stream.size)
         return StreamRecord(**stream_members(stream), head=head, tail=tail)
+
+    def _waits(self, call: Call) -> bool:
+        """Whether a stream of a call waits to be stored as an artifact."""
+        digests = [row["digest"] for row in call.children["streams"]]
+        source = call.checking.source
+        return bool(source.rows("pending_artifacts", "digest", digests, columns=["digest"]))
 
     def _content(self, call: Call, stream: StreamFact) -> bytes:
         receipt = call.exact.get("receipt") or call.plain("receipt") or b""
