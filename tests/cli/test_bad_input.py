@@ -485,3 +485,12 @@ def test_messages_that_nobody_reads_change_no_exit_code(recorded: Cli) -> None:
         ["sh", "-c", line, sys.executable], env=recorded.full_environment, check=False
     )
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize("command", ["log", "session ls", "artifact ls"])
+def test_a_number_that_no_database_has_is_all_entries(cli: Cli, command: str) -> None:
+    with cli.open() as store:
+        run_command(store.open_session(), b"x" * 60_000)
+    few = cli.ok(*command.split(), "-n", "0", "--json").records
+    assert len(few) == 1
+    assert cli.ok(*command.split(), "-n", "9" * 30, "--json").records == few

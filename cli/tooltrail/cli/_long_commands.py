@@ -7,7 +7,7 @@ under `nohup`, stays ignored. A second Ctrl-C always ends the program at once.
 import signal
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from threading import Timer
 from types import FrameType
@@ -59,6 +59,19 @@ def interruptible(*, between_steps: bool = False) -> Generator[Callable[[], None
 def amount_of(amount: "Amount") -> str:
     """Format an amount of stored objects: `2 objects, 1.2 MB`."""
     return f"{counted(amount.count, 'object')}, {size_of(amount.stored_bytes)}"
+
+
+def with_amounts(members: Mapping[str, object]) -> dict[str, object]:
+    """The members as a flat record: an amount `x` becomes `x_count` and `x_bytes`."""
+    from tooltrail.store import Amount  # noqa: PLC0415  not for --help
+
+    record: dict[str, object] = {}
+    for name, value in members.items():
+        if isinstance(value, Amount):
+            record |= {f"{name}_count": value.count, f"{name}_bytes": value.stored_bytes}
+        else:
+            record[name] = value
+    return record
 
 
 @contextmanager

@@ -44,12 +44,10 @@ _MOST = 1 << 48
 class Number(click.IntRange):
     """A whole number in a range, without a unit. A number above `_MOST` counts as `_MOST`."""
 
+    name = "whole number"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or fail with a usage error."""
-        try:
-            int(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a whole number such as 1000", param, ctx)
         return min(super().convert(value, param, ctx), _MOST)
 
 

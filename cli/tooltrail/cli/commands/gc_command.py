@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tooltrail.cli._location import Location
-from tooltrail.cli._long_commands import amount_of, interruptible, progress_bar
+from tooltrail.cli._long_commands import amount_of, interruptible, progress_bar, with_amounts
 from tooltrail.cli._options import json_option, store_options
 from tooltrail.cli._output import print_array, say, size_of
 from tooltrail.cli._tables import print_table
@@ -90,16 +90,16 @@ def _record(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -
     """Plan and report as one record; `report` is None if nothing was deleted."""
     from tooltrail.store import Amount
 
-    record = {
-        "root": plan.root,
-        "grace_s": int(plan.grace.total_seconds()),
-        "dry_run": dry_run,
-        "run_id": report.run_id if report else None,
-    }
-    amounts = _amounts(plan) | {"pruned": report.total if report else Amount()}
-    for name, amount in amounts.items():
-        record |= {f"{name}_count": amount.count, f"{name}_bytes": amount.stored_bytes}
-    return record
+    return with_amounts(
+        {
+            "root": plan.root,
+            "grace_s": int(plan.grace.total_seconds()),
+            "dry_run": dry_run,
+            "run_id": report.run_id if report else None,
+            **_amounts(plan),
+            "pruned": report.total if report else Amount(),
+        }
+    )
 
 
 def _print_plan(plan: PruningPlan) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
-from tooltrail.cli._long_commands import amount_of, interruptible, progress_bar
+from tooltrail.cli._long_commands import amount_of, interruptible, progress_bar, with_amounts
 from tooltrail.cli._options import json_option, store_options
 from tooltrail.cli._output import print_array, printable, say, write
 
@@ -50,7 +50,7 @@ def relocate(
     with location.open() as store:
         report = _relocate(store, new_root, allow_damage=allow_damage, delete_old=delete_old)
     if as_json:
-        print_array([_record(report)])
+        print_array([with_amounts({one.name: getattr(report, one.name) for one in fields(report)})])
     else:
         for state in ("damaged", "missing"):
             for path in getattr(report, state):
@@ -80,24 +80,11 @@ def _relocate(
         raise
 
 
-def _record(report: RelocationReport) -> dict[str, Any]:
-    """The report as one flat record."""
-    from tooltrail.store import Amount
-
-    record: dict[str, Any] = {}
-    for name, value in asdict(report).items():
-        if isinstance(getattr(report, name), Amount):
-            record |= {f"{name}_count": value["count"], f"{name}_bytes": value["stored_bytes"]}
-        else:
-            record[name] = value
-    return record
-
-
 def _say_outcome(report: RelocationReport) -> None:
     """Print what was copied, and where the artifacts are now, on stderr."""
     say(
-        f"copied {amount_of(report.copied)}; {amount_of(report.sound)} verified at the new root; "
-        f"{len(report.damaged):,} damaged, {len(report.missing):,} missing"
+        f"copied and verified {amount_of(report.copied)}; {amount_of(report.sound)} of an earlier "
+        f"run verified; {len(report.damaged):,} damaged, {len(report.missing):,} missing"
     )
     if not report.switched:
         say(
