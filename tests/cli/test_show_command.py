@@ -136,7 +136,7 @@ def test_an_open_invocation_is_incomplete_except_for_its_input(cli: Cli) -> None
         ):
             ended = cli.run("show", *flags)
             assert (ended.code, ended.stdout) == (4, b"")
-            assert ended.sentence == f"invocation {name}: the invocation has not ended"
+            assert ended.sentence == f"invocation {name} has not ended"
         assert cli.ok("show", "--surface", "input").text == "not { json"
         text = cli.ok("show").text
         assert "outcome    running\n" in text
@@ -168,6 +168,17 @@ def test_a_failure_shows_its_kind_and_prints_its_envelope(cli: Cli) -> None:
     assert "error      permission_denied: " in text
     envelope = json.loads(cli.ok("show", "--surface", "complete").text)
     assert envelope["error"]["kind"] == "permission_denied"
+
+
+def test_the_output_so_far_of_an_open_invocation_is_where_show_says(cli: Cli) -> None:
+    with cli.open() as store:
+        invocation = store.open_session().start(ToolCall(tool_name="Bash"))
+        captured(invocation, "stdout", b"so far\n")
+        ended = cli.run("show", "--stream", "stdout")
+        assert ended.code == 4
+        assert ended.sentence == (
+            f"invocation {invocation.id} has not ended; its output so far is in {invocation.spool}"
+        )
 
 
 def lose_output(cli: Cli) -> bytes:
@@ -293,7 +304,7 @@ def test_rerender_of_an_open_invocation_is_incomplete(cli: Cli) -> None:
         name = str(store.open_session().start(ToolCall(tool_name="Bash")).id)
         ended = cli.run("show", "--rerender")
         assert (ended.code, ended.stdout) == (4, b"")
-        assert ended.sentence == f"invocation {name}: the invocation has not ended"
+        assert ended.sentence == f"invocation {name} has not ended"
         ended = cli.run("show", "--rerender", "--json")
         assert ended.code == 4
         assert [(r["state"], r["stored"], r["today"]) for r in ended.records] == [

@@ -91,7 +91,7 @@ def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool)
     else:
         write(on_terminal(_diff_of(found)))
     if found.state == "open":
-        return _say_absent(detail, "receipt")
+        return _say_absent(store, detail, "receipt")
     say(_sentence_of(found))
     return ExitCode.of_damage(
         is_damaged=found.state == "drifted", is_incomplete=found.state == "incomparable"
@@ -135,7 +135,7 @@ def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
     receipt = None if detail.receipt is None else detail.receipt.text
     text = receipt if surface == "receipt" else detail.canonical_json
     if text is None:
-        return _say_absent(detail, surface)
+        return _say_absent(store, detail, surface)
     write_block(sys.stdout.buffer, text.encode("utf-8", "surrogatepass"))
     return ExitCode.OK
 
@@ -144,10 +144,17 @@ def _print_output(store: Store, detail: InvocationDetail, role: str | None) -> i
     from tooltrail.cli._texts import print_output, streams_of
 
     if detail.complete_json is None:
-        return _say_absent(detail, "output")
+        return _say_absent(store, detail, "output")
     return print_output(store, streams_of(store, detail, role), detail, role)
 
 
-def _say_absent(detail: InvocationDetail, surface: str) -> int:
-    say(f"tooltrail: invocation {detail.summary.id}: {detail.absence_of(surface)}")
+def _say_absent(store: Store, detail: InvocationDetail, surface: str) -> int:
+    from tooltrail.artifacts import spooled_streams
+
+    if detail.summary.state != "started":
+        say(f"tooltrail: invocation {detail.summary.id}: {detail.absence_of(surface)}")
+        return ExitCode.INCOMPLETE
+    spool = store.spool / str(detail.summary.id)
+    where = f"; its output so far is in {spool}" if spooled_streams(spool) else ""
+    say(f"tooltrail: invocation {detail.summary.id} has not ended{where}")
     return ExitCode.INCOMPLETE
