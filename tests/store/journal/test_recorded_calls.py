@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, Self
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,7 @@ from tooltrail.records import (
     CompleteOutput,
     GenericOutput,
     InvalidRecordError,
+    Message,
     NotFoundError,
     SessionClosedError,
     StreamRecord,
@@ -24,7 +26,7 @@ from tooltrail.records import (
     ToolError,
     digest_of,
 )
-from tooltrail.store import EndedCall, InvocationDetail, Store
+from tooltrail.store import EndedCall, InvocationDetail, InvocationFilter, Store
 from tooltrail.store.keep.condition import read_condition
 
 BIG = b"a line of a long output\n" * 50_000
@@ -97,18 +99,18 @@ NOW = datetime.now(UTC)
 @pytest.mark.parametrize(
     ("times_given", "words"),
     [
-        ((datetime(2025, 1, 1), None), "started_at has no time zone"),  # noqa: DTZ001
-        ((None, datetime(2025, 1, 1)), "finished_at has no time zone"),  # noqa: DTZ001
+        ((datetime(2025, 1, 1), None), "started_at cannot be recorded: .* must have a zone"),  # noqa: DTZ001
+        ((None, datetime(2025, 1, 1)), "finished_at cannot be recorded: .* must have a zone"),  # noqa: DTZ001
         ((NOW, NOW - timedelta(microseconds=1)), "before"),
         ((None, NOW + timedelta(days=2)), "finished_at .* too far in the future"),
         ((datetime(1969, 12, 31, tzinfo=UTC), None), "started_at .* is before 1970"),
         (
             (datetime.min.replace(tzinfo=timezone(timedelta(hours=14))), NOW),
-            "too far in the future",
+            "started_at cannot be recorded: .* out of range",
         ),
         (
             (datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))), NOW),
-            "too far in the future",
+            "started_at cannot be recorded: .* out of range",
         ),
     ],
 )
@@ -120,6 +122,31 @@ def test_times_that_cannot_be_are_refused(
     with pytest.raises(InvalidRecordError, match=words):
         session.record(EndedCall(BASH, made(), started_at=started_at, finished_at=finished_at))
     assert store.reader.counts().invocations == {}
+
+
+class OtherTime(datetime):
+    """A time whose methods are others than those of `datetime`, as in libraries for times."""
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        return datetime.__new__(cls, 2025, 1, 2, 3, tzinfo=timezone(timedelta(hours=2)))
+
+    def isoformat(self, *_: object, **__: object) -> str:
+        return "odd"
+
+    def __sub__(self, _: object) -> Any:
+        return "odd"
+
+    __rsub__ = __sub__
+
+
+def test_a_time_may_be_of_any_subclass(store: Store) -> None:
+    moment, plain = OtherTime(), datetime(2025, 1, 2, 1, tzinfo=UTC)
+    session = store.open_session(at=moment)
+    session.message(Message.of("user", "hello"), at=moment)
+    done = session.record(EndedCall(BASH, made(), started_at=moment, finished_at=moment))
+    [one] = store.reader.invocations(InvocationFilter(since=moment)).items
+    assert (one.id, one.started_at, one.finished_at) == (done.invocation_id, plain, plain)
+    assert store.reader.session(session.id).opened_at == plain
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=times(10))
