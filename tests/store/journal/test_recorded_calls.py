@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any, Self
 
 import pytest
@@ -11,6 +12,7 @@ from tests.support.effort import times
 from tests.support.ended import BASH, failed, made
 from tests.support.evidence import check_evidence
 from tests.support.outputs import returned
+from tests.support.processes import run_python
 from tests.support.recording import content_of, stream_of
 
 from tooltrail.journal.ended_calls import ended_facts
@@ -258,3 +260,23 @@ def test_calls_before_an_error_of_their_source_are_recorded(store: Store) -> Non
     with store.open_session() as session, pytest.raises(ConnectionError, match="gone"):
         list(session.record_many(calls()))
     assert store.reader.counts().invocations == {"ok": 3}
+
+
+def test_a_record_while_python_is_exiting_is_refused_in_words(tmp_path: Path) -> None:
+    code = (
+        "from tests.support.ended import BASH, made\n"
+        "from tooltrail.records import TooltrailError\n"
+        "from tooltrail.store import EndedCall, open_store\n"
+        "session = open_store(sys.argv[1]).join_session('x')\n"
+        "class Late:\n"
+        "    call, known, write = EndedCall(BASH, made()), TooltrailError, sys.stdout.write\n"
+        "    def __del__(self):\n"
+        "        try:\n"
+        "            self.write(session.record(self.call).state)\n"
+        "        except self.known as error:\n"
+        "            self.write(str(error))\n"
+        "late = Late()\n"
+    )
+    # Whether pydantic still works then depends on its version and on that of Python.
+    said = "nothing can be recorded while Python is exiting; record before that"
+    assert run_python(code, str(tmp_path / "trail.db"))[0] in {said, "success"}
