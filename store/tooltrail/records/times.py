@@ -12,6 +12,8 @@ def in_utc(at: datetime) -> datetime:
     A subclass, such as a `Timestamp` of pandas, may change every method. So none is called but
     `utcoffset`.
     """
+    if type(at) is datetime and at.tzinfo is UTC:
+        return at
     if at.utcoffset() is None:
         raise ValueError(f"a recorded time must have a zone: {at}")
     return _EPOCH + datetime.__sub__(at, _EPOCH)

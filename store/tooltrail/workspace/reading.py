@@ -3,11 +3,10 @@
 import stat
 from typing import Any, BinaryIO
 
-from tooltrail.agents.definitions import LINES, define
+from tooltrail.agents.definitions import LINES, PATH, define
 from tooltrail.agents.wrong_calls import WrongCallError
 from tooltrail.records import FileReadOutput, LineRange, SearchOutput, StreamRecord
 from tooltrail.records.authoring import one_line_path
-from tooltrail.workspace._definitions import PATH
 from tooltrail.workspace._folder import (
     Entry,
     WorkspaceFolder,

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from tooltrail.agents.definitions import define
+from tooltrail.agents.definitions import PATH, define
 from tooltrail.agents.wrong_calls import WrongCallError
 from tooltrail.records import FileChange, FileMutationOutput, StreamRecord
-from tooltrail.workspace._definitions import PATH
 from tooltrail.workspace._diffs import unified_diff
 from tooltrail.workspace._folder import (
     UNVISITED,
