@@ -322,6 +322,36 @@ def test_later_runs_add_what_is_new_and_a_handoff_shows_its_result(sqlite_store:
     assert results == {"h": '{"assistant": "second"}', "t": "line 1\nline 2"}
 
 
+def test_items_that_the_caller_adds_to_a_later_run_are_recorded(sqlite_store: Store) -> None:
+    agent = Agent(name="a", model=Script([call("text", "t")], [saying("One.")], [saying("Two.")]))
+    agent.tools = [text]
+    by_hand: list[Any] = [
+        {"role": "assistant", "content": "By hand."},
+        {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "seen"},
+        {"role": "user", "content": "And?"},
+    ]
+
+    async def main() -> None:
+        hooks = RecordingHooks(session)
+        result = await Runner.run(agent, "Hi.", hooks=hooks, run_config=QUIET)
+        items = [*result.to_input_list(), *by_hand]
+        await Runner.run(agent, items, hooks=hooks, run_config=QUIET)
+
+    with sqlite_store.open_session() as session:
+        asyncio.run(main())
+    assert [text for role, text in said(sqlite_store, session) if text] == [
+        "Hi.",
+        "One.",
+        "By hand.",
+        "And?",
+        "Two.",
+    ]
+    conversation = conversation_of(load_transcript(sqlite_store.reader, str(session.id)))
+    asked = [call.tool_name for one in conversation.messages for call in one.calls]
+    assert asked == ["text", "look"]
+
+
 def test_parallel_runs_with_equal_call_ids_record_their_own_arguments(sqlite_store: Store) -> None:
     async def main() -> None:
         hooks = RecordingHooks(session)

@@ -220,7 +220,7 @@ def test_a_signal_cancels_a_run_and_the_record_says_so(
 def test_a_run_that_is_killed_is_repaired_and_counted_as_lost(
     made: Cli, provider: ScriptedProvider, tmp_path: Path
 ) -> None:
-    slow = asks(Call("shell_run", {"command": "echo $$ > pid; sleep 60"}, "c1"))
+    slow = asks(Call("shell_run", {"command": "echo said; echo $$ > pid; sleep 60"}, "c1"))
     provider.script[:] = [slow]
     allowed = ("--root", str(tmp_path), "--allow-writes", "--allow-commands")
     command = (
@@ -237,12 +237,14 @@ def test_a_run_that_is_killed_is_repaired_and_counted_as_lost(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=made.full_environment
     ) as process:
         until(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
+        until(lambda: any(one.stat().st_size for one in made.spool.glob("*/stdout.zst")))
         process.kill()
         process.wait(60)
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     made.ok("repair")
     [call] = made.ok("log", "--json").records
     assert (call["tool_name"], call["state"]) == ("shell_run", "interrupted")
+    assert made.ok("artifact", "cat", call["id"]).stdout == b"said\n"
     with made.open() as store:
         [leg] = iter_legs(store.reader)
     assert leg.ended is None

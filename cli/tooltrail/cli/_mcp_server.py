@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
 from pydantic_core import to_jsonable_python
 
-from tooltrail.agents.searching import PATTERN_SYNTAX, search_blocks
+from tooltrail.agents.searching import PATTERN_SYNTAX, run_search
 from tooltrail.artifacts import ArtifactReader
 from tooltrail.cli._artifacts import open_known
 from tooltrail.cli._location import Location
@@ -136,7 +136,7 @@ class RecordTools:
         request = {"pattern": pattern, "literal": literal, "ignore_case": ignore_case}
         with self._location.open() as store, _text(store, artifact, session, call, part) as text:
             blocks = text.iter_bytes(text.line_offset(start_line))
-            found = asyncio.run(search_blocks({**request, "first_line": start_line}, blocks))
+            found = asyncio.run(run_search({**request, "first_line": start_line}, blocks))
         *printed, _ = (found.matches.content or b"").split(b"\n")
         shown, _ = _cut(b"".join(b"%s\n" % line for line in printed[: found.returned]))
         *lines, _ = shown.split("\n")

@@ -42,17 +42,17 @@ class RecordingHooks(sdk.RunHooks[Any]):
         self._system: str | None = None
         self._asked: dict[tuple[str | None, str], ToolCall] = {}
         self._running: dict[tuple[_Context, str], ToolCall | Invocation] = {}
-        self._answered: set[int | None] = set()  # hashes of results recorded with their calls
+        # Hashes of items that are recorded as answers, or as results of calls.
+        self._recorded: set[int | None] = set()
 
     async def on_llm_start(
         self, context: _Context, agent: _Agent, system_prompt: str | None, input_items: _Items
     ) -> None:
         """Record a changed system prompt, and the new items that are not recorded yet."""
         with logged_errors("an input of the model"):
-            items, is_first = await asyncio.to_thread(self._inputs.new_items, input_items)
-            new = [json_of(one) for one in items if _result_hash(one) not in self._answered]
-            messages = wire_format(_FORMAT).read_history({"input": new}).messages
-            said = [one for one in messages if is_first or one.role != "assistant"]
+            items, _ = await asyncio.to_thread(self._inputs.new_items, input_items)
+            new = [one for one in map(json_of, items) if _hash_of(one) not in self._recorded]
+            said = list(wire_format(_FORMAT).read_history({"input": new}).messages)
             if system_prompt and system_prompt != self._system:
                 said.insert(0, Message.of("system", system_prompt))
             await self._session.amessages(said)
@@ -66,6 +66,7 @@ class RecordingHooks(sdk.RunHooks[Any]):
             output = [one.model_dump(mode="json", exclude_unset=True) for one in response.output]
             payload = {"id": response.response_id, "output": output}
             answer = await asyncio.to_thread(record_response, self._session, _FORMAT, payload)
+            self._recorded |= set(map(_hash_of, output))
             self._asked |= {(call.call_id, call.arguments_raw): call for call in answer.calls}
 
     async def on_tool_start(self, context: _Context, agent: _Agent, tool: sdk.Tool) -> None:
@@ -86,7 +87,7 @@ class RecordingHooks(sdk.RunHooks[Any]):
                 await running.afinish(output, seen=seen)
             else:
                 await self._session.arecord(EndedCall(running, output, seen=seen))
-            self._answered.add(shown)
+            self._recorded.add(shown)
 
     def _call_of(self, context: _Context, tool: sdk.Tool) -> ToolCall:
         """The call with these arguments in an answer, or else what the SDK says of the call."""
@@ -113,9 +114,10 @@ class RecordingHooks(sdk.RunHooks[Any]):
                     await running.ainterrupt(f"the SDK reported no end of the call{raised}")
 
 
-def _result_hash(item: Any) -> int:
-    """A hash of a call id and of what its result shows to the model."""
-    return hash((item.get("call_id"), repr(item.get("output"))))
+def _hash_of(item: Any) -> int:
+    """A hash of what an item says to the model, or of what the model says."""
+    members = item.items() if isinstance(item, dict) else ()
+    return hash(repr(sorted((name, one) for name, one in members if name not in {"id", "status"})))
 
 
 def _surfaces(
@@ -134,6 +136,6 @@ def _surfaces(
     except sdk.UserError:  # a text of the SDK, such as an error, which does not follow the schema
         item = sdk.ItemHelpers.tool_call_output_item(call, result)
     if isinstance(item["output"], str):
-        return output_of(name, result), item["output"], _result_hash(item)
+        return output_of(name, result), item["output"], _hash_of(item)
     seen = text_of(item["output"])
-    return complete_output_of(_FORMAT, name, item, is_error=False), seen, _result_hash(item)
+    return complete_output_of(_FORMAT, name, item, is_error=False), seen, _hash_of(item)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from tooltrail.agents.runs import Observer
-from tooltrail.agents.tools import AgentTool
+from tooltrail.agents.tools import AgentTool, running_call
 from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.session import Session
 from tooltrail.records import (
@@ -116,7 +116,8 @@ class Batch:
         await to_end(start())
 
     async def _run(self, number: int) -> None:
-        call, _ = self._open[number]
+        call, invocation = self._open[number]
+        running_call.set(invocation)
         outputs: list[CompleteOutput] = []
         refused = self._refusal or self.toolbox.refusal_of(call.tool_name)
         try:

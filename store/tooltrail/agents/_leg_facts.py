@@ -6,7 +6,6 @@ from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.log import Entry
 from tooltrail.records import (
     AgentVersion,
-    InvalidRecordError,
     LegEnded,
     LegStarted,
     leg_fact_json,
@@ -16,12 +15,7 @@ from tooltrail.records.facts import AgentLeg, AgentOutcome
 
 
 def leg_entry(session: UUID, started: LegStarted, agent: AgentVersion) -> Entry:
-    """The fact that a session is a leg of an agent run, and how the leg begins.
-
-    Raises `InvalidRecordError` if the leg belongs to another version of the agent.
-    """
-    if agent.digest != started.agent_digest:
-        raise InvalidRecordError("the leg is of another version of the agent")
+    """The fact that a session is a leg of an agent run, and how the leg begins."""
     document, described = leg_fact_json(started).encode(), agent.document.encode()
     fact = AgentLeg(
         session=session,

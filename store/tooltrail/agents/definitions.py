@@ -4,6 +4,13 @@ from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
 
+PATH: dict[str, JsonValue] = {
+    "type": "string",
+    "minLength": 1,
+    "description": "Path relative to the workspace, without `..`.",
+}
+"""The argument that names a file or folder."""
+
 LINES: dict[str, dict[str, JsonValue]] = {
     "start_line": {"type": "integer", "minimum": 1, "description": "First line, from 1."},
     "end_line": {"type": "integer", "minimum": 1, "description": "Last line, included."},

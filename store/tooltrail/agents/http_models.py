@@ -16,6 +16,7 @@ from tooltrail.agents._endpoints import ENDPOINTS, Endpoint, checked_url
 from tooltrail.agents._extra import missing_extra
 from tooltrail.agents.models import ModelError
 from tooltrail.records import InvalidRecordError, NotFoundError
+from tooltrail.redaction.rules import LEAST_OF_VALUE
 from tooltrail.wire import JsonObject, wire_format
 
 try:
@@ -37,6 +38,15 @@ _ERROR_BYTES = 64 << 10
 
 _SAID_CHARS = 500
 """Characters of the server's message that an error quotes."""
+
+_REMOVED = b"(the key)"
+"""Replaces the key in what a server sends."""
+
+_SPELLED_BYTES = 6
+"""Most bytes of one character of a key in JSON."""
+
+_BEGUN_ESCAPE = re.compile(rb"(?:\\(?:u[0-9a-fA-F]{0,3})?)?")
+"""The beginning of an escape in JSON, or nothing."""
 
 _LONGEST_WAIT_MS = 10 * 60 * 1000
 """Longest wait before a retry. A longer wait that a server asks for is ignored."""
@@ -140,8 +150,10 @@ class HttpModel:
             ):
                 if problem := await refused(response, self.wire_format, self._key):
                     raise problem
+                remover = _KeyRemover(self._key)
                 async for piece in response.aiter_bytes():
-                    yield piece
+                    yield remover.feed(piece)
+                yield remover.held
         except httpx.HTTPError as error:
             raise broken(error) from error
         except (httpx.InvalidURL, ValueError, OSError, OverflowError) as error:
@@ -193,7 +205,7 @@ async def refused(response: httpx.Response, format_name: str, key: str | None) -
     status = response.status_code
     body = await _beginning(response)
     if key is not None:
-        body = re.sub(_spellings(key), b"(the key)", body)
+        body = re.sub(_spellings(key), _REMOVED, body)
     said = _said(body, format_name)
     return ModelError(
         f"the server answers {status} {response.reason_phrase}{said}".rstrip(),
@@ -216,6 +228,39 @@ def broken(error: httpx.HTTPError) -> ModelError:
 def _spellings(key: str) -> bytes:
     r"""A pattern for a key as it is, and as JSON may spell it: `a/b`, `a\/b`, `a\u002fb`."""
     return "".join(rf"(?:\\?{re.escape(c)}|(?i:\\u{ord(c):04x}))" for c in key).encode()
+
+
+class _KeyRemover:
+    """Replaces a key in an answer, which is recorded, if the key is too long to be there by chance.
+
+    Attributes:
+        held: the last bytes, if they may be the beginning of the key.
+    """
+
+    def __init__(self, key: str | None) -> None:
+        self._key = key if key is not None and len(key) >= LEAST_OF_VALUE else ""
+        self._pattern = re.compile(_spellings(self._key))
+        self.held = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        """Add a piece of the answer, and return the next bytes without the key."""
+        if not self._key:
+            return piece
+        data = self._pattern.sub(_REMOVED, self.held + piece)
+        # A key has no newline.
+        line = max(data.rfind(b"\n") + 1, len(data) - _SPELLED_BYTES * len(self._key))
+        end = next((at for at in range(line, len(data)) if self._begins(data, at)), len(data))
+        self.held = data[end:]
+        return data[:end]
+
+    def _begins(self, data: bytes, at: int) -> bool:
+        """Whether the bytes from an offset on may be the beginning of the key."""
+        for character in self._key:
+            spelled = re.compile(_spellings(character)).match(data, at)
+            if spelled is None:
+                return _BEGUN_ESCAPE.fullmatch(data, at) is not None
+            at = spelled.end()
+        return False
 
 
 async def _beginning(response: httpx.Response) -> bytes:

@@ -1,6 +1,7 @@
 """The process that searches lines: takes a request as JSON, prints counts and matching lines.
 
-As a program, this module searches standard input. The first line of its output is JSON with
+The request is the first line of standard input. As a program, this module searches the lines behind
+it. The first line of the output is JSON with
 `match_count` and `returned`; the matches follow, and then sentences about what was not searched.
 """
 
@@ -143,14 +144,14 @@ def search_lines(
 
 
 def main(search: Callable[[dict[str, Any]], Findings]) -> int:
-    """Run the request in the first argument: print counts, the matching lines, and what is missing.
+    """Run the request in standard input: print counts, the matching lines, and what is missing.
 
     A request that fails prints a sentence on standard error, and the exit status is `REFUSED`.
     """
     # The program that asks may end before a search that takes for ever.
     resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU_S, _MOST_CPU_S))
     try:
-        findings = search(json.loads(sys.argv[1]))
+        findings = search(json.loads(sys.stdin.buffer.readline()))
     except (OSError, ValueError) as error:
         sys.stderr.write(str(error))
         return REFUSED

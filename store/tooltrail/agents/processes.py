@@ -13,15 +13,10 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import IO
-
-from tooltrail.records import StreamRecord
-
-MAX_KEPT = 16 << 20
-"""Bytes of each stream that are kept. Further bytes are counted."""
+from typing import IO, Protocol
 
 _POLL_S = 0.01
 """Seconds between two checks of a process that prints nothing."""
@@ -32,37 +27,12 @@ _DRAIN_S = 1.0
 _READ_SIZE = 1 << 16
 
 
-@dataclass(slots=True)
-class Printed:
-    """The output of a pipe.
+class Writer(Protocol):
+    """Takes the bytes that a program prints."""
 
-    Attributes:
-        kept: its first `MAX_KEPT` bytes.
-        size: bytes in all.
-        is_open: whether its last line has no newline yet.
-    """
-
-    kept: bytearray = field(default_factory=bytearray)
-    size: int = 0
-    newlines: int = 0
-    is_open: bool = False
-
-    def take(self, data: bytes) -> None:
-        """Add bytes that were read."""
-        self.kept += data[: max(MAX_KEPT - len(self.kept), 0)]
-        self.size += len(data)
-        self.newlines += data.count(b"\n")
-        self.is_open = not data.endswith(b"\n")
-
-    def record(self, role: str) -> StreamRecord:
-        """The stream as a record, with its counts and the kept bytes."""
-        is_whole = self.size == len(self.kept)
-        produced = {
-            "produced_size": self.size,
-            "produced_line_count": self.newlines + self.is_open,
-            "loss_reason": None if is_whole else f"more than {MAX_KEPT >> 20} MiB",
-        }
-        return StreamRecord.from_bytes(role, bytes(self.kept)).model_copy(update=produced)
+    def write(self, data: bytes, /) -> object:
+        """Take the next bytes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +46,6 @@ class Ended:
 
     status: int
     timed_out: bool
-    stdout: Printed
-    stderr: Printed
 
 
 async def run_process(
@@ -86,15 +54,19 @@ async def run_process(
     cwd: Path | None,
     environment: Mapping[str, str],
     timeout_ms: int,
+    stdout: Writer,
+    stderr: Writer,
     stdin: IO[bytes] | None = None,
 ) -> Ended:
-    """Run a program. The program has ended when this returns or is cancelled.
+    """Run a program. When this returns or is cancelled, it has ended, and its output is written.
 
     Args:
         command: the program and its arguments.
         cwd: its working folder; None for the current folder.
         environment: its environment variables.
         timeout_ms: its time limit in milliseconds.
+        stdout: takes its output, in another thread.
+        stderr: takes its errors, in another thread.
         stdin: its standard input; empty by default.
 
     Raises:
@@ -115,7 +87,8 @@ async def run_process(
             start_new_session=True,
         )
 
-    work = asyncio.ensure_future(asyncio.to_thread(_run, start, timeout_ms, stop))
+    outputs = (stdout, stderr)
+    work = asyncio.ensure_future(asyncio.to_thread(_run, start, outputs, timeout_ms, stop))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -127,7 +100,12 @@ async def run_process(
         raise
 
 
-def _run(start: Callable[[], subprocess.Popen[bytes]], timeout_ms: int, stop: Event) -> Ended:
+def _run(
+    start: Callable[[], subprocess.Popen[bytes]],
+    outputs: Sequence[Writer],
+    timeout_ms: int,
+    stop: Event,
+) -> Ended:
     if stop.is_set():
         raise InterruptedError("cancelled before it was started")
     # The wait for a thread does not count.
@@ -135,7 +113,9 @@ def _run(start: Callable[[], subprocess.Popen[bytes]], timeout_ms: int, stop: Ev
     process = start()
     with process, selectors.DefaultSelector() as pipes:
         try:
-            printed = [_register(pipes, pipe) for pipe in (process.stdout, process.stderr)]
+            for pipe, output in zip((process.stdout, process.stderr), outputs, strict=True):
+                assert pipe is not None
+                pipes.register(pipe, selectors.EVENT_READ, output)
             timed_out = not _watch(process, pipes, deadline, stop)
         finally:
             # Before `wait`, no other process group can have this number.
@@ -143,14 +123,7 @@ def _run(start: Callable[[], subprocess.Popen[bytes]], timeout_ms: int, stop: Ev
                 os.killpg(process.pid, signal.SIGKILL)
         _drain(pipes)
         status = process.wait()
-    return Ended(status, timed_out and not stop.is_set(), *printed)
-
-
-def _register(pipes: selectors.BaseSelector, pipe: IO[bytes] | None) -> Printed:
-    assert pipe is not None
-    printed = Printed()
-    pipes.register(pipe, selectors.EVENT_READ, printed)
-    return printed
+    return Ended(status, timed_out and not stop.is_set())
 
 
 def _watch(
@@ -177,7 +150,7 @@ def _read(pipes: selectors.BaseSelector, timeout_s: float) -> None:
     for key, _ in pipes.select(timeout_s):
         data = os.read(key.fd, _READ_SIZE)
         if data:
-            key.data.take(data)
+            key.data.write(data)
         else:
             pipes.unregister(key.fileobj)
 

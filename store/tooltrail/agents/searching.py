@@ -10,7 +10,9 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import IO, Any
+from io import BytesIO
+from itertools import chain
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -48,59 +50,54 @@ PATTERN: dict[str, dict[str, JsonValue]] = {
 
 
 async def run_search(
-    request: dict[str, Any], *, worker: str = _WORKER, stdin: IO[bytes] | None = None
+    request: dict[str, Any], blocks: Iterable[bytes] = (), *, worker: str = _WORKER
 ) -> SearchOutput:
-    """The lines that match a pattern, in the bytes of a pipe or in the files of the worker.
+    """The lines that match a pattern, in a text or in the files of the worker.
 
     Args:
-        request: the arguments of `PATTERN`, and those of the worker.
+        request: the arguments of `PATTERN`, and those of the worker. `first_line` is the number of
+            the first line of a text.
+        blocks: the bytes of the text. A thread reads them, and their errors are raised.
         worker: the module that the process runs; it calls `line_search.main`.
-        stdin: the bytes that the worker reads; none by default.
 
     Raises:
         TimeoutError: the search took too long.
         WrongCallError: the pattern is not valid, or a file cannot be read.
     """
-    ended = await run_process(
-        # -P: no module is imported from the current folder, which a model may have written.
-        [sys.executable, "-P", "-m", worker, json.dumps(request)],
-        cwd=None,
-        environment=os.environ,
-        timeout_ms=TIMEOUT_MS,
-        stdin=stdin,
-    )
+    reading, writing = os.pipe()
+    # Not as an argument of the process: the system limits its length.
+    given = chain([f"{json.dumps(request)}\n".encode()], blocks)
+    copying = asyncio.ensure_future(asyncio.to_thread(_write, given, writing))
+    stdout, stderr = BytesIO(), BytesIO()
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            ended = await run_process(
+                # -P: no module is imported from the current folder, which a model may have written.
+                [sys.executable, "-P", "-m", worker],
+                cwd=None,
+                environment=os.environ,
+                timeout_ms=TIMEOUT_MS,
+                stdout=stdout,
+                stderr=stderr,
+                stdin=pipe,
+            )
+    except BaseException:
+        copying.cancel()  # the thread ends because its pipe is closed
+        raise
+    await copying
     if ended.timed_out:
         raise TimeoutError(f"the search took longer than {TIMEOUT_MS // 1000} seconds")
     if ended.status != 0:
-        problem = bytes(ended.stderr.kept).decode(errors="replace").strip()
+        problem = stderr.getvalue().decode(errors="replace").strip()
         kind = WrongCallError if ended.status == REFUSED else RuntimeError
         raise kind(problem or f"the search ended with status {ended.status}")
-    head, _, matches = bytes(ended.stdout.kept).partition(b"\n")
+    head, _, matches = stdout.getvalue().partition(b"\n")
     counts = json.loads(head)
     return SearchOutput(
         match_count=counts["match_count"],
         returned=counts["returned"],
         matches=StreamRecord.from_bytes("matches", matches),
     )
-
-
-async def search_blocks(request: dict[str, Any], blocks: Iterable[bytes]) -> SearchOutput:
-    """The lines of a text that match a pattern; raises what `run_search` and the blocks raise.
-
-    Args:
-        request: the arguments of `PATTERN`; `first_line` is the number of the first line.
-        blocks: the bytes of the text. A thread reads them.
-    """
-    reading, writing = os.pipe()
-    copying = asyncio.ensure_future(asyncio.to_thread(_write, blocks, writing))
-    try:
-        with os.fdopen(reading, "rb") as pipe:
-            found = await run_search(request, stdin=pipe)
-    except BaseException:
-        copying.cancel()  # the thread ends because its pipe is closed
-        raise
-    await copying
-    return found
 
 
 def _write(blocks: Iterable[bytes], pipe: int) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from tooltrail.agents.definitions import LINES, define
-from tooltrail.agents.searching import PATTERN, search_blocks
+from tooltrail.agents.searching import PATTERN, run_search
 from tooltrail.agents.tools import AgentTool
 from tooltrail.artifacts import ArtifactReader
 from tooltrail.records import (
@@ -143,4 +143,4 @@ def _shape(reader: ArtifactReader) -> str:
 async def _grep(artifacts: SessionArtifacts, arguments: dict[str, Any]) -> SearchOutput:
     request = {name: arguments[name] for name in arguments.keys() & PATTERN.keys()}
     reader = await asyncio.to_thread(artifacts.reader, arguments["path"])
-    return await search_blocks(request, reader.iter_bytes())
+    return await run_search(request, reader.iter_bytes())

@@ -2,12 +2,14 @@
 
 import inspect
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import JsonValue
 
 from tooltrail.agents._extra import missing_extra
+from tooltrail.journal.invocation import Invocation
 from tooltrail.records import ToolDefinition
 
 try:
@@ -18,6 +20,13 @@ except ModuleNotFoundError as error:
 
 Handler = Callable[[dict[str, Any]], object]
 """Takes the arguments of a call; returns the result, or an awaitable of the result."""
+
+running_call: ContextVar[Invocation | None] = ContextVar("running_call", default=None)
+"""The call whose handler `run_agent` is running.
+
+A handler may capture output with it. If the call is stopped, or the program is killed, the record
+has the output so far.
+"""
 
 _NO_ARGUMENTS: dict[str, JsonValue] = {"type": "object", "additionalProperties": False}
 

@@ -12,6 +12,7 @@ from tooltrail.journal.log import Entry
 from tooltrail.journal.recorder import Recorder
 from tooltrail.records import CompleteOutput, Family, InvalidRecordError, Policy, ToolCall
 from tooltrail.records.errors import check_type
+from tooltrail.records.times import in_utc
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_AHEAD: Final = timedelta(days=1)
@@ -68,8 +69,13 @@ def ended_facts(
     Raises the errors of `Session.record`.
     """
     at = now()
-    _check_times(one.started_at, one.finished_at, at)
-    finished_at = one.finished_at or max(at, one.started_at or at)
+    started_at = _checked_time("started_at", one.started_at, at)
+    finished_at = _checked_time("finished_at", one.finished_at, at)
+    is_timed = started_at is not None and finished_at is not None
+    finished_at = finished_at or max(at, started_at or at)
+    started_at = started_at or finished_at
+    if finished_at < started_at:
+        raise InvalidRecordError(f"finished_at {finished_at} is before started_at {started_at}")
     policy = one.policy or recorder.policy
     invocation_id = id_of("call", one.idempotency_key)
     invocation = Invocation(
@@ -79,13 +85,12 @@ def ended_facts(
         family_of(recorder, one.call, one.family, policy),
         policy,
         invocation_id=invocation_id,
-        started_at=one.started_at or finished_at,
+        started_at=started_at,
         # If the call is recorded already, the ingester may remove its folder at any time.
         folder=f"{invocation_id}.{new_id()}",
     )
     start = invocation.start_entry(owner=None)
-    is_timed = one.started_at is not None and one.finished_at is not None
-    elapsed = finished_at - invocation.started_at
+    elapsed = finished_at - started_at
     end, finished = invocation.end_entry(
         one.output,
         at=finished_at,
@@ -95,18 +100,18 @@ def ended_facts(
     return (start, end), finished
 
 
-def _check_times(started_at: datetime | None, finished_at: datetime | None, now: datetime) -> None:
-    """Raise `InvalidRecordError` for impossible times of a call.
+def _checked_time(name: str, moment: datetime | None, now: datetime) -> datetime | None:
+    """A time of a call in UTC.
 
-    Impossible is a time without a zone or out of range, and an end before the start.
+    Raises `InvalidRecordError` for a time without a zone or out of range.
     """
-    for name, moment in (("started_at", started_at), ("finished_at", finished_at)):
-        if moment is None:
-            continue
-        if moment.utcoffset() is None:
-            raise InvalidRecordError(f"{name} has no time zone: {moment}")
-        if not _EARLIEST <= moment <= now + _MOST_AHEAD:
-            problem = f"{moment} is before {_EARLIEST.year} or too far in the future"
-            raise InvalidRecordError(f"{name} {problem}")
-    if started_at and finished_at and finished_at < started_at:
-        raise InvalidRecordError(f"finished_at {finished_at} is before started_at {started_at}")
+    if moment is None:
+        return None
+    try:
+        at = in_utc(moment)
+    except (ValueError, OverflowError) as error:
+        raise InvalidRecordError(f"{name} cannot be recorded: {error}") from error
+    if not _EARLIEST <= at <= now + _MOST_AHEAD:
+        problem = f"{moment} is before {_EARLIEST.year} or too far in the future"
+        raise InvalidRecordError(f"{name} {problem}")
+    return at

@@ -8,6 +8,7 @@ from pydantic_core import PydanticSerializationError
 
 from tooltrail.records._text_cuts import spelled_out
 from tooltrail.records.digests import Digest
+from tooltrail.records.errors import UnavailableError
 from tooltrail.records.plain_text import recordable_name
 
 
@@ -25,6 +26,7 @@ class Record(BaseModel):
 
         Raises:
             KeyboardInterrupt: a signal arrived; pydantic alone would raise its own error instead.
+            UnavailableError: the interpreter is exiting, so pydantic cannot import its parts.
         """
         try:
             return super().model_dump(**options)
@@ -32,6 +34,9 @@ class Record(BaseModel):
             if error.__cause__ is None or isinstance(error.__cause__, Exception):
                 raise
             raise error.__cause__ from None
+        except ImportError as error:
+            problem = "nothing can be recorded while Python is exiting; record before that"
+            raise UnavailableError(problem) from error
 
 
 def _written(write: Callable[[str], str]) -> BeforeValidator:

@@ -11,7 +11,7 @@ everything that is written can be read back.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, cast, get_args, get_origin
@@ -34,6 +34,7 @@ from tooltrail.records.facts import (
 )
 from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState
+from tooltrail.records.times import in_utc
 
 VERSION: Final = 1
 """The version of the spelling. A reader refuses all other versions."""
@@ -177,19 +178,12 @@ _count: Final = _checker(int, "an integer")
 _flag: Final = _checker(bool, "true or false")
 _list: Final = _checker(list, "a list")
 _uuid: Final = _checker(UUID, "a UUID")
+_time: Final = _checker(datetime, "a time")
 _STATES: Final = get_args(InvocationState)
 
 
-def _in_utc(at: object) -> datetime:
-    if not isinstance(at, datetime):
-        raise TypeError(f"a time expected, not {type(at).__name__}")
-    if at.utcoffset() is None:
-        raise ValueError(f"a recorded time must have a zone: {at}")
-    return at.astimezone(UTC)
-
-
 def _write_time(at: object) -> str:
-    return f'"{_in_utc(at).isoformat(timespec="microseconds")[:-6]}Z"'
+    return f'"{in_utc(_time(at)).isoformat(timespec="microseconds")[:-6]}Z"'
 
 
 def _write_digest(digest: Any) -> str:
@@ -197,7 +191,7 @@ def _write_digest(digest: Any) -> str:
 
 
 def _read_time(text: str) -> datetime:
-    return _in_utc(datetime.fromisoformat(_text(text)))
+    return in_utc(datetime.fromisoformat(_text(text)))
 
 
 def _state(value: object) -> object:

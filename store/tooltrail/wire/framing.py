@@ -170,7 +170,7 @@ class LineEnds:
         """The next chunk, after the line end that the previous chunk lacks."""
         if not chunk or self._are_lines is False:
             return chunk
-        previous, self._previous = self._previous, chunk
+        previous, self._previous = self._previous, chunk.removeprefix(_BOM)
         if previous and self._are_lines is None:
             self._are_lines = _are_lines(previous, chunk)
         if not self._are_lines:
@@ -186,7 +186,7 @@ def _are_lines(first: bytes, second: bytes) -> bool:
     try:
         _read(first.removeprefix(b"data:"))
     except ValueError:
-        is_name = first.startswith(b"event:") and b"\n" not in first
+        is_name = first.startswith(b"event:") and len(first.splitlines()) == 1
         return is_name and second.startswith(b"data:")
     return True
 

@@ -3,11 +3,10 @@
 import stat
 from typing import Any, BinaryIO
 
-from tooltrail.agents.definitions import LINES, define
+from tooltrail.agents.definitions import LINES, PATH, define
 from tooltrail.agents.wrong_calls import WrongCallError
 from tooltrail.records import FileReadOutput, LineRange, SearchOutput, StreamRecord
 from tooltrail.records.authoring import one_line_path
-from tooltrail.workspace._definitions import PATH
 from tooltrail.workspace._folder import (
     Entry,
     WorkspaceFolder,
@@ -47,22 +46,13 @@ def read_file(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> FileRead
     start, end = arguments.get("start_line"), arguments.get("end_line")
     with workspace.reading(parts) as file:
         if start is None and end is None:
-            content, lines = read_whole(file, spelled(parts)), None
+            content = file.read(MAX_READ + 1)
+            _check_size(len(content), spelled(parts))
+            lines = None
         else:
             content, lines = _read_lines(file, spelled(parts), start or 1, end)
     stream = StreamRecord.from_bytes("content", content)
     return FileReadOutput(path=spelled(parts), content=stream, line_range=lines)
-
-
-def read_whole(file: BinaryIO, path: str) -> bytes:
-    """The content of a file.
-
-    Raises:
-        WrongCallError: the file has more than `MAX_READ` bytes.
-    """
-    content = file.read(MAX_READ + 1)
-    _check_size(len(content), path)
-    return content
 
 
 def _read_lines(file: BinaryIO, path: str, start: int, end: int | None) -> tuple[bytes, LineRange]:

@@ -3,10 +3,9 @@
 import os
 from typing import Any
 
-from tooltrail.agents.definitions import define
+from tooltrail.agents.definitions import PATH, define
 from tooltrail.agents.searching import PATTERN, run_search
 from tooltrail.records import SearchOutput
-from tooltrail.workspace._definitions import PATH
 from tooltrail.workspace._folder import WorkspaceFolder, split_path
 
 _WORKER = "tooltrail.workspace._search_worker"

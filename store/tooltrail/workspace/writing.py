@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from tooltrail.agents.definitions import define
+from tooltrail.agents.definitions import PATH, define
 from tooltrail.agents.wrong_calls import WrongCallError
 from tooltrail.records import FileChange, FileMutationOutput, StreamRecord
-from tooltrail.workspace._definitions import PATH
 from tooltrail.workspace._diffs import unified_diff
 from tooltrail.workspace._folder import (
     UNVISITED,
@@ -25,7 +24,7 @@ from tooltrail.workspace._folder import (
     spelled,
     split_path,
 )
-from tooltrail.workspace.reading import read_whole
+from tooltrail.workspace.reading import MAX_READ
 
 _NEW_FILE_MODE = 0o666
 """Before the umask is applied, as for any new file."""
@@ -101,9 +100,15 @@ def _encoded(text: str) -> bytes:
 def _content_of(parts: Parts, folder: int) -> bytes | None:
     try:
         with open_file(parts, folder) as file:
-            return read_whole(file, spelled(parts))
+            content = file.read(MAX_READ + 1)
     except FileNotFoundError:
         return None
+    if len(content) > MAX_READ:
+        raise WrongCallError(
+            f"{spelled(parts)} is larger than {MAX_READ >> 20} MiB, and this tool changes only "
+            "smaller files; write a new file under another name"
+        )
+    return content
 
 
 def _check_occurrences(content: bytes, text: bytes, path: str, *, many: bool) -> None:

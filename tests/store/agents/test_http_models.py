@@ -8,6 +8,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from tests.support.agents.scenarios import example, free_text
 from tests.support.agents.scripted_provider import (
     FORMATS,
     Delivery,
@@ -18,11 +19,13 @@ from tests.support.agents.scripted_provider import (
 )
 from tests.support.agents.spelled_answers import Call, asks, says
 
-from tooltrail.agents import ChatModel, HttpModel, ModelError
-from tooltrail.agents.http_models import retry_after_ms
+from tooltrail.agents import ChatModel, HttpModel, ModelError, run_agent
+from tooltrail.agents.http_models import _KeyRemover, retry_after_ms
 from tooltrail.records import Conversation, InvalidRecordError, Message, NotFoundError
+from tooltrail.store import Store
 from tooltrail.wire import read_stream, wire_format
 
+CONFIG = free_text(example("tester")).model_copy(update={"tools": ()})
 QUESTION = Conversation.of([Message.of("user", "What is 1 + 2?")])
 
 
@@ -174,6 +177,32 @@ def test_a_key_that_a_server_repeats_in_escapes_is_not_told(spelled: bytes) -> N
         with scripted_provider([Refusal(401, body)]) as provider:
             error = failure(model(provider, "openai", api_key="a/+b"))
         assert str(error) == "the server answers 401 Unauthorized: no (the key)!"
+
+
+@pytest.mark.parametrize("spelled", ["sk-a/b+c", r"sk-a\/b+c", r"\u0073k-a\u002fb\u002Bc"])
+def test_a_key_in_an_answer_is_not_recorded(spelled: str) -> None:
+    told = b'{"a": "s", "b": "sk-a/ ' + spelled.encode() + b' sk-", "c": "sk-a/b+"}'
+    for size in range(1, len(told) + 1):
+        remover = _KeyRemover("sk-a/b+c")
+        pieces = [told[at : at + size] for at in range(0, len(told), size)]
+        data = b"".join([*map(remover.feed, pieces), remover.held])
+        assert data == told.replace(spelled.encode(), b"(the key)")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_server_that_answers_with_the_key_is_recorded_without_it(store: Store, name: str) -> None:
+    with scripted_provider([says("I know sk-a/b+c and sk-a.")]) as provider:
+        asked = model(provider, name, api_key="sk-a/b+c", stream=False)
+        run = asyncio.run(run_agent(CONFIG, "x", asked, {}, store))
+    assert run.value == "I know (the key) and sk-a."
+    _, messages, _ = store.reader.conversation(run.run_id, payloads=True)
+    assert b"sk-a/b+c" not in (messages[-1].payload or b"")
+
+
+def test_a_short_key_is_no_reason_to_change_an_answer() -> None:
+    with scripted_provider([says("ollama is here")]) as provider:
+        data = b"".join(asyncio.run(answered(model(provider, "ollama", api_key="ollama"))))
+    assert b"ollama" in data
 
 
 def test_an_answer_that_breaks_off_is_worth_another_try() -> None:

@@ -11,6 +11,8 @@ from tests.support.agents.scenarios import GOOD, example, run_scripted
 from tests.support.agents.scripted_provider import Delivery, Step, scripted_provider
 from tests.support.agents.spelled_answers import Call, asks
 from tests.support.evidence import check_evidence
+from tests.support.read_back import streams
+from tests.support.waiting import until
 
 from tooltrail.agents import (
     AgentConfig,
@@ -31,6 +33,8 @@ from tooltrail.records import (
     ToolDefinition,
 )
 from tooltrail.store import Finished, Invocation, Store, create_store, iter_legs
+from tooltrail.workspace import workspace_tools
+from tooltrail.workspace.commands import MAX_KEPT
 
 SUBMITS = asks(Call("submit_result", GOOD["reviewer"], "call_s"))
 
@@ -218,6 +222,54 @@ def test_a_run_that_is_cancelled_amid_its_calls_ends_them_all(store: Store, tmp_
     assert leg.ended is not None
     assert (leg.ended.outcome, leg.ended.escalated_to) == ("cancelled", None)
     assert store.reader.session(leg.session_id).closed_at is not None
+
+
+PRINTS_AND_WAITS = asks(
+    Call("shell_run", {"command": "echo said; echo wrong >&2; touch printed; sleep 60"}, "c1")
+)
+
+
+def check_output_so_far(store: Store) -> None:
+    one, *_ = store.reader.invocations(oldest_first=True).items
+    call = store.reader.invocation(one.id)
+    assert streams(store, call) == {"stdout": b"said\n", "stderr": b"wrong\n"}
+    assert call.receipt is not None
+    assert "said" in call.receipt.text
+    check_evidence(store)
+
+
+def test_a_command_that_the_limit_of_tools_stops_keeps_its_output(
+    store: Store, tmp_path: Path
+) -> None:
+    tools = workspace_tools(tmp_path, allow_commands=True)
+    config = using(tools, tool_timeout_ms=2_000)
+    run_scripted(store, config, "openai", [PRINTS_AND_WAITS, SUBMITS], root=tmp_path, tools=tools)
+    assert states(store)[0] == ("shell_run", "error", "tool_timed_out")
+    check_output_so_far(store)
+
+
+def test_a_command_of_a_cancelled_run_keeps_its_output(store: Store, tmp_path: Path) -> None:
+    tools, printed = workspace_tools(tmp_path, allow_commands=True), threading.Event()
+
+    def wait() -> None:
+        until((tmp_path / "printed").exists)
+        printed.set()
+
+    threading.Thread(target=wait).start()
+    run_and_cancel(store, using(tools), tools, [PRINTS_AND_WAITS], printed)
+    assert states(store) == [("shell_run", "cancelled", "cancelled")]
+    check_output_so_far(store)
+
+
+def test_a_long_output_of_a_command_is_recorded_completely(store: Store, tmp_path: Path) -> None:
+    tools = workspace_tools(tmp_path, allow_commands=True)
+    size = MAX_KEPT + 12_345
+    prints = asks(Call("shell_run", {"command": f"yes | head -c {size}"}, "c1"))
+    run_scripted(store, using(tools), "openai", [prints, SUBMITS], root=tmp_path, tools=tools)
+    one, *_ = store.reader.invocations(oldest_first=True).items
+    [stdout] = [s for s in store.reader.invocation(one.id).streams if s.role == "stdout"]
+    assert (stdout.size, stdout.produced_size) == (size, size)
+    check_evidence(store)
 
 
 def test_a_run_that_is_cancelled_amid_an_answer_leaves_what_had_come(

@@ -20,7 +20,6 @@ from tooltrail.records import (
     AmbiguousNameError,
     CompleteOutput,
     DamageError,
-    InvalidRecordError,
     NotFoundError,
     SchemaViolation,
     SessionClosedError,
@@ -124,11 +123,9 @@ def test_accepted_values_are_given_whole(store: Store) -> None:
     assert [value for _, value in iter_accepted_values(store.reader, "tester")] == [{"b": 2}]
 
 
-def test_a_leg_of_another_version_of_its_agent_is_refused(store: Store) -> None:
+def test_a_closed_session_takes_no_leg(store: Store) -> None:
     with store.open_session() as session:
-        began = beginning(session)
-        with pytest.raises(InvalidRecordError, match="another version of the agent"):
-            session.append([leg_entry(session.id, began, version(name="2"))])
+        pass
     with pytest.raises(SessionClosedError):
         session.append([outcome_entry(session.id, ending())])
     assert list(iter_legs(store.reader)) == []

@@ -133,7 +133,10 @@ def test_what_is_no_object_is_told_and_the_rest_is_read(
         (b'data: {"a":"the ', b'data: 1"}', False),
         (b'data: {"a":{}', b'data: 1"}', False),
         (b'event: x\ndata: {"a":"the ', b'data: 1"}', False),
+        (b'event: x\rdata: {"a":"the ', b'data: 1"}', False),
         (b"event: x", b"event: y", False),
+        (BOM + b'data: {"a":1}', b'data: {"a":2}', True),
+        (BOM + b"event: x", b'data: {"a":1}', True),
         (b'[{"a":1},', b'{"a":2}]', False),
         (b": ping", b"data: {}", False),
         (b"", b"data: {}", False),
@@ -152,6 +155,7 @@ def test_lines_without_their_ends_are_known_if_that_is_certain(
     [
         [b'data: {"a":1}', b"", b'data: {"a":2}', b""],
         [b'data: {"a":1}', b'data: {"a":2}'],
+        [BOM + b'data: {"a":1}', b'data: {"a":2}'],
         [b"event: x", b'data: {"a":1}', b"", b"event: x", b'data: {"a":2}', b"", b"data: [DONE]"],
         [b"event: x", b'data: {"a":1}', b"event: x", b"id: 7", b'data: {"a":2}'],
         [b'{"a":1}', b'{"a":2}'],

@@ -14,9 +14,9 @@ from tests.support.agents.calling import error_of, result_of, text_of
 from tests.support.waiting import until
 
 from tooltrail.agents import AgentTool
-from tooltrail.agents.processes import MAX_KEPT
 from tooltrail.records import CommandOutput, ErrorKind, ToolCall, ainvoke
 from tooltrail.workspace import workspace_tools
+from tooltrail.workspace.commands import MAX_KEPT
 
 
 def shell(root: Path) -> AgentTool:

@@ -69,7 +69,7 @@ def test_a_fault_of_a_tool_keeps_its_traceback(
         raise fault
 
     (tmp_path / "x").write_text("text\n")
-    monkeypatch.setattr(reading, "read_whole", fail)
+    monkeypatch.setattr(reading, "spelled", fail)
     error = error_of(workspace_tools(tmp_path)["fs:read"], path="x")
     assert error.message.endswith("no")
     assert isinstance(error.details, dict)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -129,6 +130,13 @@ def test_what_cannot_be_searched_is_told(
     assert expected in refusal(tree, pattern, **arguments)
 
 
+def test_a_pattern_may_be_long(tmp_path: Path) -> None:
+    long = "x" * 200_000
+    (tmp_path / "x").write_text(f"{long}y\nx\n")
+    assert found(tmp_path, f"{long}|zz").match_count == 1
+    assert "does not exist" in refusal(tmp_path, "x", path="/".join(["a"] * 100_000))
+
+
 def test_a_pattern_that_takes_for_ever_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,7 +186,7 @@ def test_files_that_are_unread_but_not_named_are_counted(
     found = line_search.Findings(most=1)
     found.unread += map(str, range(1_022))
     found.unsearched += [f"line {n} is too long to search" for n in range(21)]
-    monkeypatch.setattr(sys, "argv", ["search", "{}"])
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"{}\n")))
     monkeypatch.setattr("resource.setrlimit", lambda *_: None)
     assert line_search.main(lambda _: found) == 0
     printed = capsysbinary.readouterr().out.decode().splitlines()

@@ -292,3 +292,14 @@ def test_git_takes_the_diffs(tmp_path: Path) -> None:
     diff, _ = unified_diff("x", old, new)
     subprocess.run(["git", "apply", "-"], input=diff, cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "x").read_bytes() == new
+
+
+def test_a_file_that_is_too_large_to_be_changed_is_refused_with_advice(tmp_path: Path) -> None:
+    with (tmp_path / "x").open("wb") as file:
+        file.truncate((16 << 20) + 1)
+    for name, arguments in (
+        ("fs:write", {"content": "a"}),
+        ("fs:edit", {"old_text": "a", "new_text": "b"}),
+    ):
+        message = error_of(tools(tmp_path)[name], path="x", **arguments).message
+        assert message.endswith("smaller files; write a new file under another name")

@@ -5,7 +5,7 @@ unreachable, the call is an error.
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, PlainSerializer
@@ -30,6 +30,7 @@ from tooltrail.records.families._shared import (
 )
 from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
+from tooltrail.records.times import in_utc
 
 CONTENT_TYPE_CHARS = 120
 """Longest media type, with its parameters, that a result includes."""
@@ -64,14 +65,10 @@ def _bare_url(value: object) -> object:
     return without_userinfo(value) if isinstance(value, str) else value
 
 
-def _in_utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC)
-
-
 Url = Annotated[Sentence, BeforeValidator(_bare_url)]
 """An address; its name and password are removed, since they must not be recorded."""
 
-Moment = Annotated[AwareDatetime, AfterValidator(_in_utc), PlainSerializer(spell_moment)]
+Moment = Annotated[AwareDatetime, AfterValidator(in_utc), PlainSerializer(spell_moment)]
 """A time in UTC, in JSON as ISO 8601 with a `Z`."""
 
 

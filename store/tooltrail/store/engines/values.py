@@ -6,6 +6,7 @@ from typing import Final, cast
 from uuid import UUID
 
 from tooltrail.records.digests import ALGORITHM, Digest
+from tooltrail.records.times import in_utc
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LEAST_KEY: Final = -(1 << 63)
@@ -21,7 +22,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 def microseconds_of(at: datetime) -> int:
     """Microseconds since 1970, exactly."""
-    return (at - EPOCH) // _MICROSECOND
+    return (in_utc(at) - EPOCH) // _MICROSECOND
 
 
 def digest_from(value: bytes) -> Digest:
