@@ -12,7 +12,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.redaction.credentials import RULES, Rule
 
-_LEAST_OF_VALUE: Final = 8
+LEAST_OF_VALUE: Final = 8
 """Shortest value in bytes that is replaced wherever it occurs. A shorter one would hit words."""
 
 _NAME: Final = r"[a-z0-9][a-z0-9-]{0,63}"
@@ -106,9 +106,9 @@ def _rule_of_pattern(name: str, text: str) -> Rule:
 
 def _rule_of_value(name: str, value: str) -> Rule:
     data = value.encode("utf-8", "surrogatepass")
-    if len(data) < _LEAST_OF_VALUE:
+    if len(data) < LEAST_OF_VALUE:
         raise InvalidRecordError(
-            f"the value for redaction rule {name} is shorter than {_LEAST_OF_VALUE} bytes, so it"
+            f"the value for redaction rule {name} is shorter than {LEAST_OF_VALUE} bytes, so it"
             " would match parts of words; use a longer value"
         )
     # A program without such values does not wait for these imports.
