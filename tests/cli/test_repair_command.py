@@ -55,6 +55,14 @@ def test_a_store_that_is_up_to_date_needs_no_repair(cli: Cli) -> None:
     )
 
 
+def test_a_spool_without_a_journal_is_named(cli: Cli) -> None:
+    assert cli.exec("true").code == 0
+    assert "no journal" not in cli.ok("repair").message
+    mistyped = cli.folder / "mistyped"
+    said = cli.ok("repair", "--spool", str(mistyped)).message
+    assert f"there is no journal in {mistyped}\n" in said
+
+
 @pytest.mark.parametrize("command", ["log", "transcript", "status"])
 def test_every_reading_command_ends_the_calls_of_killed_programs(cli: Cli, command: str) -> None:
     name = kill_after(cli, "write stdout x", "flush stdout")

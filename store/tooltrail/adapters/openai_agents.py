@@ -6,7 +6,7 @@ async with RecordingHooks(session) as hooks:
 # ruff: noqa: ARG002  the signatures are those of the SDK
 
 import asyncio
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import agents as sdk
 from agents.tool_context import ToolContext
@@ -116,8 +116,9 @@ class RecordingHooks(sdk.RunHooks[Any]):
 
 def _hash_of(item: Any) -> int:
     """A hash of what an item says to the model, or of what the model says."""
-    members = item.items() if isinstance(item, dict) else ()
-    return hash(repr(sorted((name, one) for name, one in members if name not in {"id", "status"})))
+    members = cast("dict[str, Any]", item if isinstance(item, dict) else {})
+    said = {name: one for name, one in members.items() if name not in {"id", "status"}}
+    return hash(repr(sorted(said.items())))
 
 
 def _surfaces(

@@ -24,11 +24,14 @@ def command(location: Location, as_json: bool) -> int:
     """
     from dataclasses import asdict
 
+    from tooltrail.journal.segments import JOURNAL_FOLDER
     from tooltrail.store.keep.condition import read_condition
 
     with location.open() as store:
         done = store.ingest()
         left = read_condition(store)
+        if location.spool is not None and not (store.spool / JOURNAL_FOLDER).is_dir():
+            say(f"tooltrail: there is no journal in {store.spool}")
     if as_json:
         print_array([asdict(done)])
     say(
