@@ -9,6 +9,7 @@ import os
 import re
 from pathlib import Path
 from typing import Final
+from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 from tooltrail.journal.segments import JOURNAL_FOLDER
@@ -20,6 +21,9 @@ MARK_PREFIX: Final = "store-"
 """Prefix of the path of every mark, relative to its artifact root."""
 
 _DIGITS: Final = 12
+_SEARCH_PATH: Final = re.compile(r"search_path *= *([^\s,]+)")
+"""The first schema that the options in the URL of a server name."""
+
 _MISSPELT: Final = re.compile("(s3|gs|az|file|memory)(:/|//)", re.IGNORECASE)
 
 
@@ -90,8 +94,8 @@ def refuse_spool(spool: Path, root: str) -> None:
 def default_spool(target: Target) -> Path:
     """The spool of a store: `trail.db-spool` beside `trail.db`, else in the user's state folder.
 
-    So every database has its own spool. The state folder follows the XDG Base Directory
-    Specification.
+    So every database has its own spool, and every schema that a URL names by its `search_path`. The
+    state folder follows the XDG Base Directory Specification.
 
     Raises:
         InvalidRecordError: the user has no home folder.
@@ -103,5 +107,7 @@ def default_spool(target: Target) -> Path:
     except RuntimeError as error:
         message = "there is no home folder for the spool; name one (--spool)"
         raise InvalidRecordError(message) from error
-    name = hashlib.sha256(str(target).encode()).hexdigest()[:_DIGITS]
+    options = parse_qs(urlsplit(target.url).query).get("options", [])
+    schema = _SEARCH_PATH.findall(" ".join(options))[-1:]
+    name = hashlib.sha256(" ".join([str(target), *schema]).encode()).hexdigest()[:_DIGITS]
     return Path(state) / "tooltrail" / f"spool-{name}"

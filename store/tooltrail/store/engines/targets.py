@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from tooltrail.records.errors import InvalidRecordError, unavailable_if_failing
+from tooltrail.records.errors import InvalidRecordError, check_type, unavailable_if_failing
 from tooltrail.records.frozen import Frozen
 
 
@@ -84,9 +84,10 @@ def parse_target(database: str | Path) -> Target:
     """Read a file path, `sqlite:///PATH`, or `postgresql://…`.
 
     Raises:
-        InvalidRecordError: another kind of database, SQLite without a file, a folder, or a URL or
-            path that cannot be read.
+        InvalidRecordError: another kind of database, SQLite without a file, a folder, a URL or path
+            that cannot be read, or neither a text nor a path.
     """
+    check_type("database", database, str, Path)
     if "\0" in str(database):
         raise InvalidRecordError("the name of a database holds a NUL character")
     if str(database) == ":memory:":
