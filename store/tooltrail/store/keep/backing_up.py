@@ -192,16 +192,13 @@ def _is_at(descriptor: int, path: Path) -> bool:
 def _refuse_existing(path: Path) -> None:
     for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
         if os.path.lexists(name):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+            raise InvalidRecordError(f"{name} is there already; nothing was overwritten")
 
 
 @contextmanager
 def _translated(path: Path) -> Generator[None]:
     try:
         yield
-    except FileExistsError as error:
-        name = error.filename2 or error.filename
-        raise InvalidRecordError(f"{name} is there already; nothing was overwritten") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFullError(f"{path.parent}: the disk is full") from error
