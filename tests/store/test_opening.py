@@ -472,6 +472,14 @@ def test_a_store_that_was_moved_away_is_not_replaced_by_an_empty_one(tmp_path: P
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("name", ["spool", "artifacts"])
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", "~\0"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str, path: str) -> None:
+    arguments: dict[str, Any] = {name: path}
+    with pytest.raises(InvalidRecordError, match="no file can have the name"):
+        open_store(tmp_path / "trail.db", **arguments)
+
+
 @pytest.mark.parametrize("name", ["database", "spool", "artifacts", "families"])
 def test_an_argument_of_a_wrong_type_is_named(tmp_path: Path, name: str) -> None:
     arguments: dict[str, Any] = {"database": tmp_path / "trail.db", name: 5}

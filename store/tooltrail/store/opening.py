@@ -105,7 +105,6 @@ def _refuse_wrong(spool: object, options: StoreOptions) -> None:
     for unknown in options.keys() - StoreOptions.__annotations__:
         raise TypeError(f"a store has no option {unknown}")
     check_type("spool", spool, str, Path, NoneType)
-    check_type("artifacts", options.get("artifacts"), str, Path, NoneType)
     level = options.get("acknowledge")
     if level not in _LEVELS:
         raise InvalidRecordError(f"acknowledge is process, journal or store, not {level!r}")

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 from tooltrail.journal.segments import JOURNAL_FOLDER
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, check_type
 from tooltrail.records.plain_text import storable
 from tooltrail.store.engines.targets import SqliteTarget, Target, absolute_path
 
@@ -35,8 +35,10 @@ def mark_path(store_id: UUID) -> str:
 def named_root(artifacts: str | Path) -> str:
     """The artifact root that the caller named; a relative path is made absolute.
 
-    Raises `InvalidRecordError` for a misspelt URL, which would be a folder such as `s3:`.
+    Raises `InvalidRecordError` for a misspelt URL, which would be a folder such as `s3:`, and for a
+    value that is neither a text nor a path.
     """
+    check_type("artifacts", artifacts, str, Path)
     if "://" not in str(artifacts) and (found := _MISSPELT.match(str(artifacts))) is not None:
         raise InvalidRecordError(f"{str(artifacts)!r} is not a URL; write {found[1].lower()}://…")
     return str(artifacts) if "://" in str(artifacts) else str(absolute_path(artifacts))
@@ -80,8 +82,8 @@ def real_root(root: str) -> str:
 
 def refuse_nested(one: str, other: str) -> None:
     """Raise `InvalidRecordError` if one of two folders or URLs is inside the other."""
-    places = [real_root(one), real_root(other)]
-    if any(inner.startswith(f"{outer}/") for inner, outer in (places, places[::-1])):
+    first, second = (f"{real_root(root).rstrip('/')}/" for root in (one, other))
+    if first != second and (first.startswith(second) or second.startswith(first)):
         raise InvalidRecordError(f"one of {one} and {other} is inside the other")
 
 

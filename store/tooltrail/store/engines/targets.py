@@ -114,12 +114,19 @@ def parse_target(database: str | Path) -> Target:
 def absolute_path(name: str | Path) -> Path:
     """An absolute path, with `~` and `~user` replaced.
 
-    Raises `InvalidRecordError` if the user does not exist, or has no home folder.
+    Raises `InvalidRecordError` if the user does not exist or has no home folder, or if no file can
+    have the name.
     """
     try:
-        return Path(name).expanduser().absolute()
+        path = Path(name).expanduser().absolute()
+        is_possible = b"\0" not in os.fsencode(path)
     except RuntimeError as error:
         raise InvalidRecordError(f"the home folder in {str(name)!r} is not known") from error
+    except ValueError:  # a NUL in the name of a user, or text that is not Unicode
+        is_possible = False
+    if not is_possible:
+        raise InvalidRecordError(f"no file can have the name {str(name)!r}")
+    return path
 
 
 def is_there(target: Target) -> bool:
