@@ -123,7 +123,7 @@ def absolute_path(name: str | Path) -> Path:
     except RuntimeError as error:
         raise InvalidRecordError(f"the home folder in {str(name)!r} is not known") from error
     except ValueError:  # a NUL in the name of a user, or text that is not Unicode
-        is_possible = False
+        path, is_possible = Path(name), False
     if not is_possible:
         raise InvalidRecordError(f"no file can have the name {str(name)!r}")
     return path
