@@ -9,10 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
 from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from tests.support import schema
 from tests.support.empty_databases import empty_database
 
@@ -63,12 +60,6 @@ def definitions(connection: Connection) -> list[tuple[str, str]]:
     asked = IN_FILE if connection.is_sqlite else ON_SERVER
     found = [(str(name), str(made)) for name, made in connection.query(asked)]
     return sorted(one for one in found if "search_" not in f"{one}")
-
-
-def config() -> Config:
-    made = Config()
-    made.set_main_option("script_location", str(SCRIPTS))
-    return made
 
 
 def test_the_head_that_the_program_knows_is_the_one_head_of_the_revisions() -> None:
@@ -177,19 +168,3 @@ def test_a_migration_that_fails_leaves_the_schema_as_it_was(database: str) -> No
         with opened.read() as connection:
             assert definitions(connection) == before
             assert read_revision(connection) is None
-
-
-def test_a_developer_names_the_database_by_the_environment(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with opened_at(database) as opened:
-        monkeypatch.setenv("TOOLTRAIL_DB", database)
-        command.upgrade(config(), "head")
-        with opened.read() as connection:
-            assert read_revision(connection) == HEAD_REVISION
-
-
-def test_without_a_database_nothing_is_migrated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TOOLTRAIL_DB", raising=False)
-    with pytest.raises((NotImplementedError, CommandError)):
-        command.upgrade(config(), "head", sql=True)

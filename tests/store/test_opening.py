@@ -310,6 +310,12 @@ def test_the_spool_is_beside_the_file_or_in_the_state_folder(
     assert spool.parent == tmp_path / "state" / "tooltrail"
     assert spool == default_spool(parse_target("postgresql://user:word@host:5432/db"))
     assert spool != default_spool(other)
+    schema_a, again, schema_b = (
+        default_spool(parse_target(f"postgresql://host/db?options={options}"))
+        for options in ("-csearch_path%3Da", "-c%20search_path=a,public", "-csearch_path%3Db")
+    )
+    assert len({spool, schema_a, schema_b}) == 3
+    assert schema_a == again
     monkeypatch.setenv("XDG_STATE_HOME", "")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert default_spool(one).parent == tmp_path / "home" / ".local" / "state" / "tooltrail"
@@ -464,3 +470,19 @@ def test_a_store_that_was_moved_away_is_not_replaced_by_an_empty_one(tmp_path: P
         folder.rename(tmp_path / "after")
         assert len(store.reader.sessions()) == 1
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", ["spool", "artifacts"])
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", "~\0"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str, path: str) -> None:
+    arguments: dict[str, Any] = {name: path}
+    with pytest.raises(InvalidRecordError, match="no file can have the name"):
+        open_store(tmp_path / "trail.db", **arguments)
+
+
+@pytest.mark.parametrize("name", ["database", "spool", "artifacts", "families"])
+def test_an_argument_of_a_wrong_type_is_named(tmp_path: Path, name: str) -> None:
+    arguments: dict[str, Any] = {"database": tmp_path / "trail.db", name: 5}
+    with pytest.raises(InvalidRecordError, match=f"{name} must be of type .*, not int"):
+        open_store(**arguments).open_session()
+    assert not list(tmp_path.iterdir())

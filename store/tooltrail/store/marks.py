@@ -31,11 +31,11 @@ def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | No
     `scratch` is the folder for a temporary file, created if missing; by default the temporary
     folder of the system. Raises `InvalidRecordError` if the root belongs to another store.
     """
-    refuse_others(sink, store_id)
-    if not put_mark(sink, store_id, place, scratch):
+    if _check_marks(sink, store_id):
         return
+    put_mark(sink, store_id, place, scratch)
     try:
-        refuse_others(sink, store_id)
+        _check_marks(sink, store_id)
     except InvalidRecordError:
         unmark_root(sink, store_id)
         raise
@@ -64,31 +64,32 @@ def unmark_root(sink: ArtifactSink, store_id: UUID) -> None:
 
 def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
     """Raise `InvalidRecordError` unless a root has the mark of this store and no other mark."""
-    refuse_others(sink, store_id)
-    # List the marks: a read by name reports a missing mark as an unmounted disk.
-    if not any(stat.path == mark_path(store_id) for stat in sink.list(MARK_PREFIX)):
+    if not _check_marks(sink, store_id):
         raise InvalidRecordError(
             f"{sink.url} is not marked as the artifact root of this store: there is no file "
             f"{mark_path(store_id)} in it"
         )
 
 
-def refuse_others(sink: ArtifactSink, store_id: UUID) -> None:
-    """Raise `InvalidRecordError` if a root has the mark of a store with another id."""
-    for other in sink.list(MARK_PREFIX):
-        if other.path != mark_path(store_id):
-            raise _belongs_to_another(sink, other.path)
+def _check_marks(sink: ArtifactSink, store_id: UUID) -> bool:
+    """Whether a root has the mark of a store; raises `InvalidRecordError` if it has another one."""
+    # List the marks: a read by name reports a missing mark as an unmounted disk.
+    marks = [stat.path for stat in sink.list(MARK_PREFIX)]
+    for path in marks:
+        if path != mark_path(store_id):
+            raise _belongs_to_another(sink, path)
+    return bool(marks)
 
 
-def put_mark(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> bool:
-    """Write the mark of a store; False if the mark exists already. See `mark_root`."""
+def put_mark(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> None:
+    """Write the mark of a store, unless the mark exists. See `mark_root`."""
     with unavailable_if_failing(f"{sink.url} cannot be marked"):
         if scratch is not None:
             make_private_folders(scratch)
         with tempfile.NamedTemporaryFile(prefix="tooltrail-", dir=scratch) as file:
             file.write(_content(store_id, place))
             file.flush()
-            return sink.put(mark_path(store_id), Path(file.name))
+            sink.put(mark_path(store_id), Path(file.name))
 
 
 def _belongs_to_another(sink: ArtifactSink, path: str) -> InvalidRecordError:

@@ -3,6 +3,7 @@
 import os
 from contextlib import closing, suppress
 from pathlib import Path
+from types import NoneType
 from typing import Final, Unpack
 
 from tooltrail.journal.segments import JOURNAL_FOLDER
@@ -11,6 +12,7 @@ from tooltrail.records.errors import (
     InvalidRecordError,
     StoreNotFoundError,
     UnavailableError,
+    check_type,
 )
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.failures import is_no_database
@@ -61,13 +63,13 @@ def open_store(
         create: whether a missing store is created.
 
     Raises:
-        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server. Or
-            `acknowledge` is none of the three values. Or `create` is True, the spool has no journal
-            yet, and the file belongs to another application.
+        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server; an
+            argument has a wrong type; `acknowledge` is none of the three values; or `create` is
+            True, the spool has no journal yet, and the file belongs to another application.
         TypeError: there is no such option.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
-    _refuse_wrong(options)
+    _refuse_wrong(spool, options)
     artifacts = options.get("artifacts")
     # Absolute paths, since the program may change its current folder.
     options["artifacts"] = named_root(artifacts) if artifacts else None
@@ -92,16 +94,17 @@ def create_store(
     """
     from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
-    _refuse_wrong(options)
+    _refuse_wrong(spool, options)
     target = parse_target(database)
     folder = absolute_path(spool) if spool else default_spool(target)
     create(target, options.pop("artifacts", None) or None, folder)
     return open_store(database, spool=folder, create=False, **options)
 
 
-def _refuse_wrong(options: StoreOptions) -> None:
+def _refuse_wrong(spool: object, options: StoreOptions) -> None:
     for unknown in options.keys() - StoreOptions.__annotations__:
         raise TypeError(f"a store has no option {unknown}")
+    check_type("spool", spool, str, Path, NoneType)
     level = options.get("acknowledge")
     if level not in _LEVELS:
         raise InvalidRecordError(f"acknowledge is process, journal or store, not {level!r}")

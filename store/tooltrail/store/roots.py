@@ -9,10 +9,11 @@ import os
 import re
 from pathlib import Path
 from typing import Final
+from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 from tooltrail.journal.segments import JOURNAL_FOLDER
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, check_type
 from tooltrail.records.plain_text import storable
 from tooltrail.store.engines.targets import SqliteTarget, Target, absolute_path
 
@@ -20,6 +21,9 @@ MARK_PREFIX: Final = "store-"
 """Prefix of the path of every mark, relative to its artifact root."""
 
 _DIGITS: Final = 12
+_SEARCH_PATH: Final = re.compile(r"search_path *= *([^\s,]+)")
+"""The first schema that the options in the URL of a server name."""
+
 _MISSPELT: Final = re.compile("(s3|gs|az|file|memory)(:/|//)", re.IGNORECASE)
 
 
@@ -31,8 +35,10 @@ def mark_path(store_id: UUID) -> str:
 def named_root(artifacts: str | Path) -> str:
     """The artifact root that the caller named; a relative path is made absolute.
 
-    Raises `InvalidRecordError` for a misspelt URL, which would be a folder such as `s3:`.
+    Raises `InvalidRecordError` for a misspelt URL, which would be a folder such as `s3:`, and for a
+    value that is neither a text nor a path.
     """
+    check_type("artifacts", artifacts, str, Path)
     if "://" not in str(artifacts) and (found := _MISSPELT.match(str(artifacts))) is not None:
         raise InvalidRecordError(f"{str(artifacts)!r} is not a URL; write {found[1].lower()}://…")
     return str(artifacts) if "://" in str(artifacts) else str(absolute_path(artifacts))
@@ -76,8 +82,8 @@ def real_root(root: str) -> str:
 
 def refuse_nested(one: str, other: str) -> None:
     """Raise `InvalidRecordError` if one of two folders or URLs is inside the other."""
-    places = [real_root(one), real_root(other)]
-    if any(inner.startswith(f"{outer}/") for inner, outer in (places, places[::-1])):
+    first, second = (f"{real_root(root).rstrip('/')}/" for root in (one, other))
+    if first != second and (first.startswith(second) or second.startswith(first)):
         raise InvalidRecordError(f"one of {one} and {other} is inside the other")
 
 
@@ -90,8 +96,8 @@ def refuse_spool(spool: Path, root: str) -> None:
 def default_spool(target: Target) -> Path:
     """The spool of a store: `trail.db-spool` beside `trail.db`, else in the user's state folder.
 
-    So every database has its own spool. The state folder follows the XDG Base Directory
-    Specification.
+    So every database has its own spool, and every schema that a URL names by its `search_path`. The
+    state folder follows the XDG Base Directory Specification.
 
     Raises:
         InvalidRecordError: the user has no home folder.
@@ -103,5 +109,7 @@ def default_spool(target: Target) -> Path:
     except RuntimeError as error:
         message = "there is no home folder for the spool; name one (--spool)"
         raise InvalidRecordError(message) from error
-    name = hashlib.sha256(str(target).encode()).hexdigest()[:_DIGITS]
+    options = parse_qs(urlsplit(target.url).query).get("options", [])
+    schema = _SEARCH_PATH.findall(" ".join(options))[-1:]
+    name = hashlib.sha256(" ".join([str(target), *schema]).encode()).hexdigest()[:_DIGITS]
     return Path(state) / "tooltrail" / f"spool-{name}"

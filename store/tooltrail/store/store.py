@@ -15,10 +15,17 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
+from types import NoneType
 from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
-from tooltrail.records.errors import DamageError, StoreExistsError, TooltrailError, UnavailableError
+from tooltrail.records.errors import (
+    DamageError,
+    StoreExistsError,
+    TooltrailError,
+    UnavailableError,
+    check_type,
+)
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
@@ -96,9 +103,14 @@ class Store(AbstractContextManager["Store"]):
     @_made_once
     def families(self) -> "FamilyRegistry":
         """The tool families."""
-        from tooltrail.records import default_families  # noqa: PLC0415  slow, for recorders only
+        from tooltrail.records import (  # noqa: PLC0415  slow, for recorders only
+            FamilyRegistry,
+            default_families,
+        )
 
-        return self.options.get("families") or default_families()
+        families = self.options.get("families")
+        check_type("families", families, FamilyRegistry, NoneType)
+        return default_families() if families is None else families
 
     @_made_once
     def policy(self) -> "Policy":
@@ -123,6 +135,14 @@ class Store(AbstractContextManager["Store"]):
             free_bytes=self.options.get("free_bytes"),
         )
 
+    def check_revision(self) -> None:
+        """Check that this program can read the store, like `info`. Creates a missing store."""
+        if self._creates:
+            self._create_if_missing()
+            self._creates = False  # a store that is gone later is not replaced by an empty one
+        with self.database.read() as connection:
+            check_revision(connection)
+
     @property
     def info(self) -> StoreInfo:
         """Id, format and artifact root of the store.
@@ -132,7 +152,7 @@ class Store(AbstractContextManager["Store"]):
             SchemaMismatchError: the store has another schema revision than this program.
             DamageError, UnavailableError: the database cannot be read.
         """
-        self._check_revision()
+        self.check_revision()
         with self.database.read() as connection:
             return read_info(connection)
 
@@ -161,7 +181,7 @@ class Store(AbstractContextManager["Store"]):
         """
         from tooltrail.store.read.reader import Reader  # noqa: PLC0415  recorders do not read
 
-        self._check_revision()
+        self.check_revision()
         # A reader that waited in vain has waited for the next ones, too.
         is_patient, self.lag = self.lag is None, None
         try:
@@ -242,13 +262,6 @@ class Store(AbstractContextManager["Store"]):
             return self._ingester.ingest(
                 thoroughly=thoroughly, on_progress=on_progress, wait_s=wait_s
             )
-
-    def _check_revision(self) -> None:
-        if self._creates:
-            self._create_if_missing()
-            self._creates = False  # a store that is gone later is not replaced by an empty one
-        with self.database.read() as connection:
-            check_revision(connection)
 
     def _create_if_missing(self) -> None:
         target = self.database.target

@@ -85,11 +85,11 @@ def test_of_two_that_mark_a_root_at_the_same_time_one_takes_its_mark_back(
     late, early = uuid4(), uuid4()
     really_put = root_marks.put_mark
 
-    def put(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> bool:
+    def put(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> None:
         if store_id == late:
             # After the late one has looked whose root it is.
             mark_root(sink, early, "there")
-        return really_put(sink, store_id, place, scratch)
+        really_put(sink, store_id, place, scratch)
 
     monkeypatch.setattr(root_marks, "put_mark", put)
     with pytest.raises(InvalidRecordError, match="is the artifact root of another store"):

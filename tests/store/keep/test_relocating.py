@@ -32,7 +32,7 @@ from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store.keep.maintenance import Amount
 from tooltrail.store.keep.relocating import SCRATCH, ObjectCopier, relocate
 from tooltrail.store.opening import create_store, open_store
-from tooltrail.store.roots import mark_path
+from tooltrail.store.roots import mark_path, refuse_nested
 from tooltrail.store.store import Store
 
 OUTPUTS = [b"output %d\n" % number * 20_000 for number in range(4)]
@@ -289,6 +289,13 @@ def test_a_root_that_is_the_old_one_or_does_not_last_is_refused(
         relocate(used, "memory://elsewhere")
     assert accounts(used) == []
     check(used)
+
+
+@pytest.mark.parametrize("around", ["/", "file:///"])
+def test_every_folder_is_inside_the_root_folder(around: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRecordError, match="is inside the other"):
+        refuse_nested(str(tmp_path), around)
+    refuse_nested("/", around)
 
 
 def test_a_folder_that_is_mounted_twice_is_one_place(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from tooltrail.records.errors import InvalidRecordError, unavailable_if_failing
+from tooltrail.records.errors import InvalidRecordError, check_type, unavailable_if_failing
 from tooltrail.records.frozen import Frozen
 
 
@@ -84,9 +84,10 @@ def parse_target(database: str | Path) -> Target:
     """Read a file path, `sqlite:///PATH`, or `postgresql://…`.
 
     Raises:
-        InvalidRecordError: another kind of database, SQLite without a file, a folder, or a URL or
-            path that cannot be read.
+        InvalidRecordError: another kind of database, SQLite without a file, a folder, a URL or path
+            that cannot be read, or neither a text nor a path.
     """
+    check_type("database", database, str, Path)
     if "\0" in str(database):
         raise InvalidRecordError("the name of a database holds a NUL character")
     if str(database) == ":memory:":
@@ -113,12 +114,19 @@ def parse_target(database: str | Path) -> Target:
 def absolute_path(name: str | Path) -> Path:
     """An absolute path, with `~` and `~user` replaced.
 
-    Raises `InvalidRecordError` if the user does not exist, or has no home folder.
+    Raises `InvalidRecordError` if the user does not exist or has no home folder, or if no file can
+    have the name.
     """
     try:
-        return Path(name).expanduser().absolute()
+        path = Path(name).expanduser().absolute()
+        is_possible = b"\0" not in os.fsencode(path)
     except RuntimeError as error:
         raise InvalidRecordError(f"the home folder in {str(name)!r} is not known") from error
+    except ValueError:  # a NUL in the name of a user, or text that is not Unicode
+        path, is_possible = Path(name), False
+    if not is_possible:
+        raise InvalidRecordError(f"no file can have the name {str(name)!r}")
+    return path
 
 
 def is_there(target: Target) -> bool:

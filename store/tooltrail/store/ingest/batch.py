@@ -32,7 +32,7 @@ from tooltrail.records.facts import (
     SessionOpened,
 )
 from tooltrail.store.bodies import pack_fact, unpack_fact
-from tooltrail.store.column_groups import CLOSING, ENDING, LATER_RECEIPT, OPENING, OUTCOME
+from tooltrail.store.column_groups import ENDING, LATER_RECEIPT, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import rows
@@ -341,7 +341,6 @@ class _Batch:
             self._new_sessions[session_id] = {
                 "key": key,
                 "id": self._connection.uuid(session_id),
-                **dict.fromkeys((*OPENING, *CLOSING)),
                 "opened_at": self._connection.moment(at),
                 "journal_key": self._journal_key,
             }
@@ -350,9 +349,6 @@ class _Batch:
         return session
 
     def _change_session(self, session_id: UUID, columns: Row) -> None:
-        if session_id in self._new_sessions:
-            self._new_sessions[session_id].update(columns)
-            return
         sql = f"UPDATE sessions SET {_assigned(columns)} WHERE id = ?"
         self._changes[sql].append((*columns.values(), self._connection.uuid(session_id)))
 

@@ -51,9 +51,7 @@ _SCRATCH: Final = "publishing"
 
 _BLOCK_BYTES: Final = 128 << 10
 
-_OF_JOURNAL: Final = (
-    " WHERE journal_key IN (SELECT key FROM journals WHERE id = ? OR branch_of = ?)"
-)
+_OF_JOURNAL: Final = " WHERE journal_key IN (SELECT key FROM journals WHERE ? IN (id, branch_of))"
 """Selects what waits in a journal and its branches: they may have files in the same spool."""
 
 _ID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -212,7 +210,7 @@ class Publisher:
         rows = connection.query(
             "SELECT journal_key, role, digest, size, line_count, spooled"
             f" FROM pending_artifacts{_OF_JOURNAL} ORDER BY noticed_at, digest",
-            _names_of(connection, place),
+            (connection.uuid(place.root),),
         )
         return [  # the rows do not say whether the tool produced more
             StreamFact(role, digest_from(digest), size, lines, size, lines, spooled=spooled)
@@ -226,7 +224,7 @@ class Publisher:
             connection.execute(
                 f"UPDATE pending_artifacts SET reason = ?{_OF_JOURNAL}"
                 " AND digest = coalesce(?, digest)",
-                (connection.text(reason), *_names_of(connection, place), connection.sha(digest)),
+                (connection.text(reason), connection.uuid(place.root), connection.sha(digest)),
             )
 
     def _publish_one(self, place: Place, stream: StreamFact) -> None:
@@ -239,7 +237,7 @@ class Publisher:
             write_artifacts(connection, place.key, [stored], [])
             connection.execute(
                 f"DELETE FROM pending_artifacts{_OF_JOURNAL} AND digest = ?",
-                (*_names_of(connection, place), connection.sha(stream.digest)),
+                (connection.uuid(place.root), connection.sha(stream.digest)),
             )
 
     def _send(self, artifact: PendingArtifact) -> StoredArtifact:
@@ -328,9 +326,3 @@ def write_artifacts(
             for stream, _, reason in waiting
         ],
     )
-
-
-def _names_of(connection: Connection, place: Place) -> tuple[object, object]:
-    """The values of `_OF_JOURNAL`."""
-    name = connection.uuid(place.root)
-    return name, name

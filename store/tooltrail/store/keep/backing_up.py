@@ -12,7 +12,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -20,7 +20,7 @@ from uuid import UUID
 
 from tooltrail.artifacts import PRIVATE_FILE, sync_path
 from tooltrail.journal.owners import try_lock
-from tooltrail.records.errors import DiskFullError, InvalidRecordError, UnavailableError
+from tooltrail.records.errors import DiskFullError, InvalidRecordError, UnavailableError, check_type
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.failures import damage_if_unreadable
 from tooltrail.store.engines.sqlite import is_below
@@ -92,7 +92,10 @@ def back_up_store(
             f"{target} is on a server, whose own tools make backups: pg_dump --format=custom "
             "--file=TARGET, and pg_restore"
         )
-    wanted = _file_path(path)
+    check_type("path", path, str, Path)
+    wanted = absolute_path(path)
+    if not wanted.name:
+        raise InvalidRecordError(f"no file can have the name {str(path)!r}")
     with (
         closing(open_existing(target)) as opened,
         opened.snapshot() as connection,
@@ -111,13 +114,6 @@ def back_up_store(
         store_id=info.id,
         artifacts=resolve_root(target, root),
     )
-
-
-def _file_path(path: str | Path) -> Path:
-    with suppress(UnicodeEncodeError):
-        if b"\0" not in os.fsencode(path) and (wanted := absolute_path(path)).name:
-            return wanted
-    raise InvalidRecordError(f"no file can have the name {str(path)!r}")
 
 
 def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> None:
@@ -192,16 +188,13 @@ def _is_at(descriptor: int, path: Path) -> bool:
 def _refuse_existing(path: Path) -> None:
     for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
         if os.path.lexists(name):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+            raise InvalidRecordError(f"{name} is there already; nothing was overwritten")
 
 
 @contextmanager
 def _translated(path: Path) -> Generator[None]:
     try:
         yield
-    except FileExistsError as error:
-        name = error.filename2 or error.filename
-        raise InvalidRecordError(f"{name} is there already; nothing was overwritten") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFullError(f"{path.parent}: the disk is full") from error

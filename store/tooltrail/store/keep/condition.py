@@ -16,8 +16,9 @@ from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
+from tooltrail.store.info import read_info
 from tooltrail.store.ingest.places import find_place
-from tooltrail.store.read.columns import Columns, damage_of, make_view
+from tooltrail.store.read.columns import Columns, View, damage_of, make_view
 from tooltrail.store.read.rows import Sql, fetch, sum_of
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _REJECTED: Final = Columns(
     "rejected_facts: n subject_id reason rejected_at", optional=("journals: id",)
 )
 _PENDING: Final = Columns(
-    "pending_artifacts: digest role size reason noticed_at", optional=("journals: host spool",)
+    "pending_artifacts: digest role size reason noticed_at", optional=("journals: id host spool",)
 )
 _JOURNAL: Final = Columns("journals: key id host spool branch_of entry_count ingested_at")
 
@@ -146,17 +147,20 @@ def read_condition(store: "Store") -> Condition:
     Raises:
         TooltrailError: see `Store.reader`.
     """
-    with suppress(DamageError):  # the condition needs no value of the row of the store
-        _ = store.info
+    store.check_revision()
     target, spool = store.database.target, store.spool
     file = target.path.parent if isinstance(target, SqliteTarget) else None
     with store.database.read() as connection:
+        with suppress(DamageError):  # the condition needs no value of the row of the store
+            read_info(connection)  # refuses a newer format
         counts = dict(zip(_COUNTS, connection.query(_COUNTED)[0], strict=True))
         return Condition(
             read_at=now(),
             waiting_count=_waiting_count(connection, spool / JOURNAL_FOLDER),
-            rejected=_rejected(connection),
-            pending=_pending(connection),
+            rejected=_list(connection, RejectedFact, _REJECTED, "rejected_facts", "key DESC"),
+            pending=_list(
+                connection, PendingArtifact, _PENDING, "pending_artifacts", "noticed_at, digest"
+            ),
             journals=_journals(connection),
             database_free_bytes=None if file is None else free_bytes(file),
             spool_free_bytes=free_bytes(spool),
@@ -177,35 +181,20 @@ def _waiting_count(connection: Connection, folder: Path) -> int | None:
         return None
 
 
-def _rejected(connection: Connection) -> tuple[RejectedFact, ...]:
-    rows = fetch(
-        connection,
-        Sql(
-            f"SELECT {_REJECTED.sql}"  # noqa: S608  our own names
-            " FROM rejected_facts LEFT JOIN journals"
-            " ON journals.key = rejected_facts.journal_key"
-            " ORDER BY rejected_facts.key DESC LIMIT ?",
-            (_LISTED,),
-        ),
+def _list(
+    connection: Connection, view: type[View], columns: Columns, table: str, order: str
+) -> tuple[View, ...]:
+    """The first rows of a table whose rows name a journal."""
+    select = Sql(
+        f"SELECT {columns.sql} FROM {table}"  # noqa: S608  our own names
+        f" LEFT JOIN journals ON journals.key = {table}.journal_key"
+        f" ORDER BY {table}.{order} LIMIT ?",
+        (_LISTED,),
     )
     return tuple(
-        make_view(RejectedFact, values, journal=values["id"], subject=values["subject_id"])
-        for values, _ in map(_REJECTED.read, rows)
+        make_view(view, values, journal=values["id"], subject=values.get("subject_id"))
+        for values, _ in map(columns.read, fetch(connection, select))
     )
-
-
-def _pending(connection: Connection) -> tuple[PendingArtifact, ...]:
-    rows = fetch(
-        connection,
-        Sql(
-            f"SELECT {_PENDING.sql}"  # noqa: S608  our own names
-            " FROM pending_artifacts LEFT JOIN journals"
-            " ON journals.key = pending_artifacts.journal_key"
-            " ORDER BY pending_artifacts.noticed_at, pending_artifacts.digest LIMIT ?",
-            (_LISTED,),
-        ),
-    )
-    return tuple(make_view(PendingArtifact, values) for values, _ in map(_PENDING.read, rows))
 
 
 def _journals(connection: Connection) -> tuple[JournalState, ...]:
