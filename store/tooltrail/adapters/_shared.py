@@ -64,13 +64,10 @@ class Inputs:
         self._known: dict[int, bool] = {}  # hashes of inputs, the oldest first
         self._lock = threading.Lock()
 
-    def new_items(self, items: Iterable[Any]) -> tuple[list[Any], bool]:
+    def new_items(self, items: Iterable[Any]) -> list[Any]:
         """The items behind the longest earlier input that this input continues.
 
         Without such an input, all items are new.
-
-        Returns:
-            The new items, and whether this is the first input of all.
         """
         given = list(items)
         # A hash of each beginning of the input. Items are spelled again, since they may change.
@@ -78,13 +75,12 @@ class Inputs:
             map(self._spell, given), lambda old, new: hash((old, new)), initial=0
         )
         with self._lock:
-            is_first = not self._known
             # An input that is repeated unchanged is another request with the same text.
             continued = [n for n, one in enumerate(starts) if self._known.pop(one, False)]
             self._known[whole] = True
             if len(self._known) > _MOST_INPUTS:
                 del self._known[next(iter(self._known))]
-        return given[max(continued, default=0) :], is_first
+        return given[max(continued, default=0) :]
 
 
 @contextmanager

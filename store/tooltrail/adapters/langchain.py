@@ -56,9 +56,9 @@ class RecordingHandler(BaseCallbackHandler):
         """Record changed system messages, and the new messages that are not recorded yet."""
         for given in messages:
             system = [one for one in given if one.type == "system"]
-            new, is_first = self._inputs.new_items(one for one in given if one.type != "system")
+            new = self._inputs.new_items(one for one in given if one.type != "system")
             changed = system if system != self._system else []
-            said = (one for one in new if is_first or hash(_shown(one)) not in self._answered)
+            said = (one for one in new if hash(_shown(one)) not in self._answered)
             self._record([*changed, *said])
             self._system = system
 

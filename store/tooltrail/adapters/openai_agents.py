@@ -50,7 +50,7 @@ class RecordingHooks(sdk.RunHooks[Any]):
     ) -> None:
         """Record a changed system prompt, and the new items that are not recorded yet."""
         with logged_errors("an input of the model"):
-            items, _ = await asyncio.to_thread(self._inputs.new_items, input_items)
+            items = await asyncio.to_thread(self._inputs.new_items, input_items)
             new = [one for one in map(json_of, items) if _hash_of(one) not in self._recorded]
             said = list(wire_format(_FORMAT).read_history({"input": new}).messages)
             if system_prompt and system_prompt != self._system:

@@ -157,8 +157,8 @@ def read_condition(store: "Store") -> Condition:
         return Condition(
             read_at=now(),
             waiting_count=_waiting_count(connection, spool / JOURNAL_FOLDER),
-            rejected=_list(connection, RejectedFact, _REJECTED, "rejected_facts", "key DESC"),
-            pending=_list(
+            rejected=_first_rows(connection, RejectedFact, _REJECTED, "rejected_facts", "key DESC"),
+            pending=_first_rows(
                 connection, PendingArtifact, _PENDING, "pending_artifacts", "noticed_at, digest"
             ),
             journals=_journals(connection),
@@ -181,7 +181,7 @@ def _waiting_count(connection: Connection, folder: Path) -> int | None:
         return None
 
 
-def _list(
+def _first_rows(
     connection: Connection, view: type[View], columns: Columns, table: str, order: str
 ) -> tuple[View, ...]:
     """The first rows of a table whose rows name a journal."""
