@@ -322,6 +322,26 @@ def test_later_runs_add_what_is_new_and_a_handoff_shows_its_result(sqlite_store:
     assert results == {"h": '{"assistant": "second"}', "t": "line 1\nline 2"}
 
 
+def test_members_that_the_sdk_changes_make_no_second_answer(sqlite_store: Store) -> None:
+    answer = ResponseOutputMessage.model_validate(
+        {**saying("One.").model_dump(), "provider_data": {"model": "m"}, "created_by": "x"}
+    )
+    agent = Agent(name="a", model=Script([answer], [saying("Two.")]))
+
+    async def main() -> None:
+        hooks = RecordingHooks(session)
+        result = await Runner.run(agent, "Hi.", hooks=hooks, run_config=QUIET)
+        items: list[Any] = [*result.to_input_list(), {"role": "user", "content": "And?"}]
+        for item in items:
+            item.pop("provider_data", None)
+            item.pop("created_by", None)
+        await Runner.run(agent, items, hooks=hooks, run_config=QUIET)
+
+    with sqlite_store.open_session() as session:
+        asyncio.run(main())
+    assert [text for _, text in said(sqlite_store, session)] == ["Hi.", "One.", "And?", "Two."]
+
+
 def test_items_that_the_caller_adds_to_a_later_run_are_recorded(sqlite_store: Store) -> None:
     agent = Agent(name="a", model=Script([call("text", "t")], [saying("One.")], [saying("Two.")]))
     agent.tools = [text]

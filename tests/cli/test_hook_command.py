@@ -434,12 +434,12 @@ def test_an_empty_object_of_hooks_stays(at_home: Cli, text: str) -> None:
     assert path.read_text() == text
 
 
-def test_a_later_change_stays(at_home: Cli) -> None:
-    path = settings(at_home, '{"a": 1}')
+def test_an_empty_object_of_hooks_stays_beside_a_later_change(at_home: Cli) -> None:
+    path = settings(at_home, '{"hooks": {}}')
     at_home.ok("hook", "install", "claude-code")
     path.write_text(path.read_text().removesuffix("}") + ', "model": "opus"}')
     at_home.ok("hook", "uninstall", "claude-code")
-    assert path.read_text() == '{"a": 1, "model": "opus"}'
+    assert path.read_text() == '{"hooks": {}, "model": "opus"}'
     path.unlink()  # the copy of this file says nothing about the next one
     at_home.ok("hook", "install", "claude-code")
     at_home.ok("hook", "uninstall", "claude-code")

@@ -160,10 +160,8 @@ sys.stdout.write({json.dumps(answer(1, "done"))!r})
     assert states(cli) == [("success", None)]
 
 
-@pytest.mark.parametrize(
-    ("depth", "kind"), [(300, "output_persistence_failed"), (200_000, "transport_failed")]
-)
-def test_an_answer_that_is_nested_too_deep_ends_its_call(cli: Cli, depth: int, kind: str) -> None:
+@pytest.mark.parametrize("depth", [300, 1_500, 50_000])
+def test_an_answer_that_is_nested_too_deep_ends_its_call(cli: Cli, depth: int) -> None:
     server = f"""
 deep = '{{"[": ' * {depth} + '"\\\\"]"' + "}}" * {depth}
 input()
@@ -173,7 +171,7 @@ input()
     ended = proxied(cli, call(1) + b"\n", server=python(server))
     assert ended.stdout.count(b"{") == depth + 2
     assert "the traffic goes on: the message is nested deeper than" in ended.message
-    assert states(cli) == [("error", kind)]
+    assert states(cli) == [("error", "output_persistence_failed")]
 
 
 def test_brackets_without_an_end_stop_no_recording(cli: Cli) -> None:
@@ -440,21 +438,6 @@ def test_ids_that_look_like_secrets_are_paired(cli: Cli) -> None:
     stdin = call(ids[0], say=[]) + call(ids[1], say=[answer(one, one) for one in ids])
     proxied(cli, stdin)
     assert states(cli) == [("success", None)] * 2
-
-
-def test_members_with_one_name_are_all_kept(cli: Cli) -> None:
-    arguments = '{"path":"/etc/passwd","path":"%s","deep":[{"a":1,"a":2.5}]}'
-    structured = '{"a":"first","a":"%s"}'
-    request = '{"id":1,"method":"tools/call","params":{"name":"t","arguments":%s}}\n'
-    response = '{"id":1,"result":{"content":[],"structuredContent":%s}}'
-    server = f"input(); print({response % structured % SECRET!r}, flush=True); input()"
-    stdin = (request % arguments % SECRET).encode() + b"\n"
-    assert proxied(cli, stdin, server=python(server)).code == 0
-    assert states(cli) == [("success", None)]
-    mark = "[REDACTED:github-token]"
-    (record,) = cli.ok("show", "--json").records
-    assert record["arguments_raw"] == arguments % mark
-    assert cli.ok("cat", "@last").text == structured % mark
 
 
 def test_a_number_that_json_has_no_form_for_is_recorded_intact(cli: Cli) -> None:

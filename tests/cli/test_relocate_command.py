@@ -32,7 +32,9 @@ def test_the_artifacts_are_used_at_the_new_root(cli: Cli, old: Path, new: Path) 
     assert ended.text == ""
     copied, where = ended.message.splitlines()
     assert copied.startswith("copied and verified 2 objects, ")
-    assert copied.endswith("; 0 objects, 0 B of an earlier run verified; 0 damaged, 0 missing")
+    assert copied.endswith(
+        "; 0 objects, 0 B were there already and are intact; 0 damaged, 0 missing"
+    )
     assert where == f"the artifacts are in file://{new}"
     old.rename(old.with_name("away"))
     assert cli.ok("artifact", "verify").message.startswith("2 artifacts, ")

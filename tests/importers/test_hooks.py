@@ -170,15 +170,19 @@ def test_every_call_of_a_batch_is_recorded_once(tmp_path: Path) -> None:
         assert messages_in(reader) == []
 
 
-@pytest.mark.parametrize("odd", [None, {"tool_name": "Read", "tool_use_id": None}])
-def test_a_damaged_call_of_a_batch_is_reported(tmp_path: Path, odd: object) -> None:
-    good = {"tool_name": "Read", "tool_input": {}, "tool_use_id": "t1", "tool_response": 1}
-    log(tmp_path, event("PostToolBatch", tool_calls=[good, odd]))
+def test_a_damaged_call_of_a_batch_costs_only_itself(tmp_path: Path) -> None:
+    calls: list[Any] = [
+        {"tool_name": "Read", "tool_input": {"n": n}, "tool_use_id": f"t{n}", "tool_response": n}
+        for n in range(4)
+    ]
+    calls[1]["tool_use_id"] = None
+    calls[2] = None
+    log(tmp_path, event("PostToolBatch", tool_calls=calls))
     (report,) = imported(tmp_path)
     (damaged,) = report.damaged
-    assert "tool_use_id is not a text" in damaged.damage
+    assert "in 2 of 4 calls: tool_use_id is not a text" in damaged.damage
     with opened(tmp_path) as reader:
-        assert [call.summary.call_id for call in calls_in(reader)] == ["t1"]
+        assert [call.summary.call_id for call in calls_in(reader)] == ["t0", "t3"]
 
 
 def test_a_start_that_was_logged_after_its_end_begins_no_other_call(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tooltrail.redaction import (
     redact_json,
     redactions,
 )
-from tooltrail.redaction.redactor import Secret
+from tooltrail.redaction.redactor import ReplacedSecret
 
 MARK = "[REDACTED:own]"
 TEXTS = st.one_of(
@@ -41,7 +41,7 @@ def streams(draw: st.DrawFn) -> list[bytes]:
 @given(streams())
 def test_the_pieces_of_a_stream_make_no_difference(pieces: list[bytes]) -> None:
     redactor = StreamRedactor(default_rules())
-    sent, secrets = b"", list[Secret]()
+    sent, secrets = b"", list[ReplacedSecret]()
     for piece in pieces:
         sent += redactor.feed(piece)
         secrets += redactor.secrets
@@ -201,6 +201,16 @@ def test_a_value_is_found_in_every_spelling(spelled: str) -> None:
     rules = RuleSet([]).extended(values={"db-password": 'p"a\nss wört'})
     data = f"x={spelled}&y".encode()
     assert redact(data, rules).data == b"x=[REDACTED:db-password]&y"
+
+
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_a_value_is_found_in_json_four_texts_deep(is_ascii: bool) -> None:
+    rules, text = RuleSet([]).extended(values={"own": 'p"a\\ss wört'}), 'p"a\\ss wört'
+    for _ in range(4):
+        text = json.dumps({"a": text}, ensure_ascii=is_ascii)
+        kept = redact(text.encode(), rules).data
+        assert b"[REDACTED:own]" in kept
+        assert b"ss w" not in kept
 
 
 def test_a_variable_that_is_not_utf_8_is_found_by_its_bytes() -> None:

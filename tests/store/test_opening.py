@@ -310,12 +310,17 @@ def test_the_spool_is_beside_the_file_or_in_the_state_folder(
     assert spool.parent == tmp_path / "state" / "tooltrail"
     assert spool == default_spool(parse_target("postgresql://user:word@host:5432/db"))
     assert spool != default_spool(other)
-    schema_a, again, schema_b = (
+    schema_b, *schema_a = (
         default_spool(parse_target(f"postgresql://host/db?options={options}"))
-        for options in ("-csearch_path%3Da", "-c%20search_path=a,public", "-csearch_path%3Db")
+        for options in (
+            "-csearch_path%3Db",
+            "-csearch_path%3Da",
+            "-c%20search_path=a,public",
+            "--search-path%3Da",
+            "-cSEARCH_PATH=a",
+        )
     )
-    assert len({spool, schema_a, schema_b}) == 3
-    assert schema_a == again
+    assert len({spool, schema_b, *schema_a}) == 3
     monkeypatch.setenv("XDG_STATE_HOME", "")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert default_spool(one).parent == tmp_path / "home" / ".local" / "state" / "tooltrail"

@@ -11,8 +11,7 @@ from functools import cache
 from typing import Literal, TypeVar
 
 THREADS = max(2, min(4, os.cpu_count() or 1))
-"""Threads that compress, and as many that decode; the thread of their caller cannot keep up with
-more."""
+"""Threads of each pool. With more, the thread of the caller is the bottleneck."""
 
 T = TypeVar("T")
 

@@ -91,10 +91,7 @@ class Option(NamedTuple):
 
 def read_seconds(text: str) -> float:
     """Parse a number of seconds that a timer accepts."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
+    seconds = _number(text)
     if not 0 <= seconds <= _MOST_SECONDS:
         raise ValueError(
             f"{text!r} is not a number of seconds such as 0.5, from 0 to {_MOST_SECONDS:,}"
@@ -104,9 +101,20 @@ def read_seconds(text: str) -> float:
 
 def read_timeout(text: str) -> float:
     """Parse a number of seconds greater than zero."""
-    if not (seconds := read_seconds(text)):
-        raise ValueError("a time limit is more than 0 seconds")
+    seconds = _number(text)
+    if not 0 < seconds <= _MOST_SECONDS:
+        raise ValueError(
+            f"{text!r} is not a number of seconds such as 0.5, above 0 and up to {_MOST_SECONDS:,}"
+        )
     return seconds
+
+
+def _number(text: str) -> float:
+    """The number that a text spells; NaN if it spells none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def read_tool_name(text: str) -> str:

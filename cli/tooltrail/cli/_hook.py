@@ -30,9 +30,8 @@ def main(arguments: Sequence[str]) -> None:
     except Exception as error:  # noqa: BLE001  a recorder must not stop the agent
         from tooltrail.cli._output import say  # noqa: PLC0415  takes time
 
-        problem = str(error)
-        if isinstance(error, OSError) and error.filename:
-            problem = f"{error.filename}: {error.strerror}"
+        named = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+        problem = f"{named}{getattr(error, 'strerror', None) or error}"
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
             problem += "; free disk space, then import the transcript of the session"
         say(f"tooltrail: the hook event is not recorded: {problem}")

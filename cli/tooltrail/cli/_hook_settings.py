@@ -119,11 +119,14 @@ class Settings:
 
     def _others(self, data: bytes, found: dict[str, str]) -> bytes:
         """The settings without our entries, as they were before the install if the copy says so."""
-        with suppress(OSError, InvalidRecordError):  # there is no copy that can be used
+        try:
             copy = read_config(str(self._copy))
+            keeps_hooks = member(parse(copy), _HOOKS) is not None
             if _with_ours(copy, found) == data:
                 return copy
-        return _without_ours(data)
+        except (OSError, InvalidRecordError):  # there is no copy that can be used
+            keeps_hooks = False
+        return _without_ours(data, keeps_hooks=keeps_hooks)
 
     @contextmanager
     def _problems(self) -> Generator[None]:
@@ -205,11 +208,14 @@ def _with_ours(data: bytes, commands: dict[str, str]) -> bytes:
     return data
 
 
-def _without_ours(data: bytes) -> bytes:
-    """The settings without our handlers, and without what holds nothing else."""
+def _without_ours(data: bytes, *, keeps_hooks: bool) -> bytes:
+    """The settings without our handlers, and without groups and events that are now empty.
+
+    The object of all hooks is removed with the last event unless `keeps_hooks`.
+    """
     while (found := next(_ours(data), None)) is not None:
         node, *holders = found[1]
-        for holder in holders:
+        for holder in holders[:-1] if keeps_hooks else holders:
             if node.parent is not None and len(node.parent.named_children) > 1:
                 break  # it holds more, if only a comment
             node = holder

@@ -18,7 +18,7 @@ from typing import Any, Final
 from tooltrail.cli._mcp_proxy import BLOCK, write_all
 from tooltrail.cli._mcp_recording import LineSplitter, McpRecorder, Sender, key_of, message_in
 from tooltrail.cli._output import say
-from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.records import UnavailableError
 from tooltrail.wire.members import JsonObject, object_in
 
 try:
@@ -124,7 +124,7 @@ class _Bridge:
 
     def _send(self, line: bytes) -> None:
         """Send one message of the client; the answer follows in a task."""
-        message = _readable_message(line)
+        message = message_in(line)
         if message.get("method") == "notifications/cancelled" and _VERSION not in self._headers:
             # Since 2026-07-28, the end of its connection cancels a request.
             cancelled = key_of(object_in(message.get("params")), "requestId")
@@ -153,7 +153,7 @@ class _Bridge:
         headers = self._headers | _headers_of(message)
         try:
             async for data in self._messages("POST", line, headers, key):
-                answer = _readable_message(data)
+                answer = message_in(data)
                 is_answered |= "method" not in answer and key_of(answer, "id") == key
                 if method == "initialize" and "result" in answer:
                     version = object_in(answer["result"]).get("protocolVersion")
@@ -200,7 +200,7 @@ class _Bridge:
                     yield data
                 return
             data = await response.aread()
-            message = _readable_message(data)
+            message = message_in(data)
             is_meant = verb == "POST" and key_of(message, "id") == key
             if not (response.is_success or is_meant):
                 words = object_in(message.get("error")).get("message", response.reason_phrase)
@@ -227,14 +227,6 @@ async def _events(response: httpx.Response) -> AsyncIterator[bytes]:
             elif not line.rstrip(b"\r") and any(data):
                 yield b"\n".join(data)
                 data.clear()
-
-
-def _readable_message(line: bytes) -> JsonObject:
-    """The message of a line; empty if it cannot be read."""
-    try:
-        return message_in(line)
-    except InvalidRecordError:
-        return {}
 
 
 def _headers_of(message: JsonObject) -> dict[str, str]:

@@ -7,6 +7,7 @@ Everything else, such as a line that is not JSON, is not recorded.
 
 import base64
 import json
+import re
 import threading
 import time
 from collections import defaultdict
@@ -29,15 +30,14 @@ from tooltrail.importers.values import NOTHING
 from tooltrail.journal import Entry, Invocation, Recorder, Session
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.environment import NOT_REDACTED
-from tooltrail.records.canonical_json import encode
+from tooltrail.records.canonical_json import MAX_DEPTH, encode
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import RedactionFact
 from tooltrail.redaction import RuleSet
 from tooltrail.wire.mcp import read_call
 from tooltrail.wire.mcp.asking import read_tools
-from tooltrail.wire.mcp.calls import TOO_DEEP
 from tooltrail.wire.mcp.results import read_outcome
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, spelled, text_in
+from tooltrail.wire.members import JsonObject, object_in, objects_in, text_in
 
 Sender: TypeAlias = Literal["client", "server", "proxy"]
 """Who made a message. The proxy itself answers a request that cannot reach its server."""
@@ -59,6 +59,10 @@ _MOST_REPORTS: Final = 100
 
 _CLOSE_S: Final = 30
 """How long the end of the proxy waits for a slow disk."""
+
+
+_TOKEN: Final = re.compile(rb'[][{}]|"[^"\\]*(?:\\.[^"\\]*)*"|[^][{}"]+|"')
+"""A bracket of JSON, a text, which may hold other brackets, or what is between these."""
 
 
 class LineSplitter:
@@ -216,16 +220,13 @@ class McpRecorder:
         return self._opened
 
     def _add_line(self, line: bytes, copied: Copied) -> None:
-        repeating: list[JsonObject] = []
-        original = message = message_in(line, repeating)
+        original = message = message_in(line)
         parts = Parts(self._rules)
         # The complete message, without escapes that would hide a secret from the rules.
-        text = encoded(spelled(message))
-        kept = parts.clean("request" if copied.sender == "client" else "response", text)
-        if parts.redacted or repeating:
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        kept = parts.clean("request" if copied.sender == "client" else "response", encoded(text))
+        if parts.redacted:
             message = message_in(kept)
-        if repeating:
-            _keep_repeated(message, message_in(kept, []))
         _clean_base64(message, parts)
         copied = copied._replace(redacted=parts.redacted)
         if copied.sender == "client":
@@ -354,30 +355,6 @@ def _failure(
     return records.CompleteOutput.failure(call.invocation.tool_name, error)
 
 
-class _Repeating(dict[str, JsonValue]):
-    """An object in which a name stands twice. It has the last value; its JSON has all of them."""
-
-    def __init__(self, pairs: list[tuple[str, JsonValue]]) -> None:
-        super().__init__(pairs)
-        self._pairs = pairs
-
-    def items(self) -> Any:
-        """All members, which the encoder of JSON writes."""
-        return self._pairs
-
-
-def _keep_repeated(message: JsonObject, sent: JsonObject) -> None:
-    """Keep members with one name in arguments and structured values, whose reader may use any."""
-    params, result = object_in(message.get("params")), object_in(message.get("result"))
-    if "arguments" in params:
-        params["arguments"] = object_in(sent["params"])["arguments"]
-    if "structuredContent" in result:  # canonical JSON has each name once, but a text has all
-        text = spelled(object_in(sent["result"])["structuredContent"])
-        content = list_in(result.get("content"))
-        result["content"] = [*content, {"type": "text", "text": text}]
-        del result["structuredContent"]
-
-
 def _clean_base64(message: JsonObject, parts: Parts) -> None:
     """Replace the secrets in content that the record decodes, such as that of a resource."""
     for block in objects_in(object_in(message.get("result")).get("content")):
@@ -390,30 +367,34 @@ def _clean_base64(message: JsonObject, parts: Parts) -> None:
                         holder[member] = base64.b64encode(kept).decode()
 
 
-def message_in(line: bytes, repeating: list[JsonObject] | None = None) -> JsonObject:
+def message_in(line: bytes) -> JsonObject:
     """The message of a line; empty if the line is not a JSON object.
 
-    Objects in which a name stands twice are added to `repeating` if given, and keep all members in
-    their JSON.
-
-    Raises:
-        InvalidRecordError: the message is nested too deep to be read.
+    A message that is nested too deep to be read has null in place of its innermost values. It is
+    still nested too deep to be recorded, but has its id.
     """
-
-    def object_of(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-        found = dict(pairs)
-        if repeating is not None and len(found) < len(pairs):
-            found = _Repeating(pairs)
-            repeating.append(found)
-        return found
-
     try:
-        hook = None if repeating is None else object_of
-        return object_in(json.loads(line.decode("utf-8", "surrogatepass"), object_pairs_hook=hook))
-    except RecursionError as error:
-        raise records.InvalidRecordError(TOO_DEEP) from error
+        return object_in(json.loads(line.decode("utf-8", "surrogatepass")))
+    except RecursionError:
+        line = _cut_at_depth(line, 2 * MAX_DEPTH)
     except ValueError:
         return {}
+    with suppress(ValueError, RecursionError):  # brackets without an end cannot be cut
+        return object_in(json.loads(line.decode("utf-8", "surrogatepass")))
+    return {}
+
+
+def _cut_at_depth(line: bytes, levels: int) -> bytes:
+    """The JSON of a line with null in place of values that are nested deeper."""
+    kept, depth = list[bytes](), 0
+    for found in _TOKEN.finditer(line):
+        depth += found[0] in b"[{"
+        if depth <= levels:
+            kept.append(found[0])
+        elif depth == levels + 1 and found[0] in b"[{":
+            kept.append(b"null")
+        depth -= found[0] in b"]}"
+    return b"".join(kept)
 
 
 def key_of(members: JsonObject, name: str) -> str:

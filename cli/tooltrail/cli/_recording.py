@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from tooltrail.artifacts import Capture
-    from tooltrail.redaction.redactor import Secret, StreamRedactor
+    from tooltrail.redaction.redactor import ReplacedSecret, StreamRedactor
 
 _ORDER = "order"
 """Role of the stream with the order in which the chunks of the others arrived."""
@@ -327,7 +327,7 @@ class _Stream:
         self.size = self.settled_size = 0
         self.redactor: StreamRedactor | None = None
 
-    def write(self, chunk: bytes, *, is_last: bool = False) -> "Sequence[Secret]":
+    def write(self, chunk: bytes, *, is_last: bool = False) -> "Sequence[ReplacedSecret]":
         """Capture a chunk, and return the secrets that were replaced meanwhile."""
         self.size += len(chunk)
         if self._rules is None:
@@ -360,7 +360,7 @@ class _Run:
         self.start = self.stop = stream.size
         self.change = 0
 
-    def replace(self, secret: "Secret") -> None:
+    def replace(self, secret: "ReplacedSecret") -> None:
         """Count a secret that was replaced. What replaces it belongs to the run of its start."""
         if self.start <= secret.start < self.stop:
             self.change += secret.size
@@ -460,7 +460,7 @@ class StreamCapture:
         for stream in self._streams.values():
             stream.capture.flush()
 
-    def _settle(self, stream: _Stream, secrets: "Sequence[Secret]") -> None:
+    def _settle(self, stream: _Stream, secrets: "Sequence[ReplacedSecret]") -> None:
         """Count the secrets that were replaced, and write the lines that are complete."""
         for secret in secrets:
             for run in self._runs:

@@ -6,6 +6,7 @@ async with RecordingHooks(session) as hooks:
 # ruff: noqa: ARG002  the signatures are those of the SDK
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, Self, cast
 
 import agents as sdk
@@ -18,6 +19,9 @@ from tooltrail.store import EndedCall, Invocation, Session, record_response
 from tooltrail.wire import complete_output_of, wire_format
 
 _FORMAT = "openai-responses"
+
+_CHANGING = {"id", "status", "created_by", "provider_data"}
+"""Members that the SDK removes from an answer, or adds, before the answer is input again."""
 
 _Context = sdk.RunContextWrapper[Any]
 _Agent = sdk.Agent[Any]
@@ -115,10 +119,17 @@ class RecordingHooks(sdk.RunHooks[Any]):
 
 
 def _hash_of(item: Any) -> int:
-    """A hash of what an item says to the model, or of what the model says."""
-    members = cast("dict[str, Any]", item if isinstance(item, dict) else {})
-    said = {name: one for name, one in members.items() if name not in {"id", "status"}}
-    return hash(repr(sorted(said.items())))
+    """A hash of an item without the members that the SDK changes."""
+    return hash(repr(_said(item)))
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_said(one) for one in cast("Sequence[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    members = cast("dict[str, Any]", value)
+    return [(name, _said(one)) for name, one in sorted(members.items()) if name not in _CHANGING]
 
 
 def _surfaces(

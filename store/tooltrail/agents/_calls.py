@@ -117,7 +117,6 @@ class Batch:
 
     async def _run(self, number: int) -> None:
         call, invocation = self._open[number]
-        running_call.set(invocation)
         outputs: list[CompleteOutput] = []
         refused = self._refusal or self.toolbox.refusal_of(call.tool_name)
         try:
@@ -125,6 +124,7 @@ class Batch:
                 outputs.append(CompleteOutput.failure(call.tool_name, refused))
                 return
             tool = self.toolbox.offered[call.tool_name]
+            running_call.set(invocation if tool.captures_output else None)
             await ainvoke(
                 _awaited(tool),
                 call,

@@ -240,6 +240,7 @@ class _KeyRemover:
     def __init__(self, key: str | None) -> None:
         self._key = key if key is not None and len(key) >= LEAST_OF_VALUE else ""
         self._pattern = re.compile(_spellings(self._key))
+        self._begin = re.compile(rb"\\|" + _spellings(self._key[:1]))
         self.held = b""
 
     def feed(self, piece: bytes) -> bytes:
@@ -249,7 +250,8 @@ class _KeyRemover:
         data = self._pattern.sub(_REMOVED, self.held + piece)
         # A key has no newline.
         line = max(data.rfind(b"\n") + 1, len(data) - _SPELLED_BYTES * len(self._key))
-        end = next((at for at in range(line, len(data)) if self._begins(data, at)), len(data))
+        begins = (found.start() for found in self._begin.finditer(data, line))
+        end = next((at for at in begins if self._begins(data, at)), len(data))
         self.held = data[end:]
         return data[:end]
 

@@ -1,8 +1,8 @@
 """The process that searches lines: takes a request as JSON, prints counts and matching lines.
 
 The request is the first line of standard input. As a program, this module searches the lines behind
-it. The first line of the output is JSON with
-`match_count` and `returned`; the matches follow, and then sentences about what was not searched.
+it. The first line of the output is JSON with `match_count` and `returned`; the matches follow, and
+then sentences about what was not searched.
 """
 
 import json

@@ -22,11 +22,7 @@ Handler = Callable[[dict[str, Any]], object]
 """Takes the arguments of a call; returns the result, or an awaitable of the result."""
 
 running_call: ContextVar[Invocation | None] = ContextVar("running_call", default=None)
-"""The call whose handler `run_agent` is running.
-
-A handler may capture output with it. If the call is stopped, or the program is killed, the record
-has the output so far.
-"""
+"""The call that `run_agent` is running, if its tool captures output; see `AgentTool`."""
 
 _NO_ARGUMENTS: dict[str, JsonValue] = {"type": "object", "additionalProperties": False}
 
@@ -42,12 +38,15 @@ class AgentTool:
             beside others. A coroutine function runs in the event loop, and can be cancelled.
         has_side_effects: whether a call changes anything outside the conversation.
         family: family of its results; None to take it from the policy and the registry.
+        captures_output: whether the handler captures its output with `running_call`. If such a call
+            is stopped, or the program is killed, the record has the output so far.
     """
 
     definition: ToolDefinition
     handler: Handler
     has_side_effects: bool
     family: str | None = None
+    captures_output: bool = False
 
     @property
     def name(self) -> str:

@@ -253,7 +253,10 @@ def _spill_of(returned: Json, receipt: str | None, path: Path) -> _Spill | None:
 
 
 def _with_spill(output: events.Output, role: str, spill: _Spill) -> events.Output:
-    """An output with the stream in a file; with its beginning if the file and the rest are gone."""
+    """An output with the stream from its file.
+
+    If the file is gone and the output is shorter, the output is marked as lost.
+    """
     if spill.lost is None:
         return output._replace(streams={**output.streams, role: spill.data})
     if 0 < spill.lost <= len(encoded(spelled(output.streams.get(role, output.structured)))):

@@ -19,11 +19,11 @@ from typing import IO, Any, Final, NamedTuple
 from tooltrail.importers import claude_code, codex, events
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.hook_log import AGENTS, FOLDER, UNREDACTED
-from tooltrail.importers.importing import Importer, ImportResult
+from tooltrail.importers.importing import UNEXPECTED, Importer, ImportResult
 from tooltrail.importers.lines import read_lines
 from tooltrail.importers.members import milliseconds_of, named_texts, names_in, without
 from tooltrail.importers.recording import Source
-from tooltrail.importers.values import Json, list_of, object_of, objects_of
+from tooltrail.importers.values import Json, list_of, object_of
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.redaction import RuleSet
 
@@ -107,13 +107,19 @@ class Reader(events.FileReader):
         return events.Session(session, at, self._agent, parent, environment=where)
 
     def _batch(self, session: str, event: Json, at: Any) -> Iterator[events.Event]:
-        """The ends of several calls."""
-        for call in objects_of(event, "tool_calls"):
-            one = {**event, **call}
-            if "tool_response" in call:
-                yield from self._end(session, "PostToolUse", one, at)
-            else:
-                yield from self._begin(session, one, at)
+        """The ends of several calls. A damaged one costs only itself."""
+        calls, damaged = event.get("tool_calls") or (), list[str]()
+        for call in calls:
+            try:
+                one = {**event, **call}
+                if "tool_response" in call:
+                    yield from self._end(session, "PostToolUse", one, at)
+                else:
+                    yield from self._begin(session, one, at)
+            except UNEXPECTED as error:
+                damaged.append(str(error))
+        if damaged:
+            raise TypeError(f"in {len(damaged)} of {len(calls)} calls: {damaged[0]}")
 
     def _begin(self, session: str, event: Json, at: Any) -> Iterator[events.Event]:
         """The start of a call, unless a transcript has recorded it."""

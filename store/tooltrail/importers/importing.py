@@ -39,7 +39,7 @@ _LINES_TO_RECOGNIZE: Final = 20
 _SUFFIXES: Final = (inspect.SUFFIX, ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
-_UNEXPECTED: Final = (
+UNEXPECTED: Final = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
 """What a reader raises at a value that no version of its agent writes."""
@@ -182,7 +182,7 @@ def record_lines(recording: Recording, reader: FileReader, lines: Iterable[Line]
                     recording.add(event, line)
             if unknown is not None:
                 recording.add(unknown, line)
-        except _UNEXPECTED as error:
+        except UNEXPECTED as error:
             why = f"a value of an unexpected type ({error})"
             damaged.append(line._replace(value=None, damage=why))
     return damaged
@@ -240,6 +240,12 @@ def _recognize(path: Path) -> str:
                         return name
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
-    if is_damaged and path.suffix == inspect.SUFFIX:
+    if is_damaged and _is_archive(path):
         return inspect.NAME
     raise UnknownFormatError(path, is_damaged=is_damaged)
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether a file begins as an archive of Inspect does."""
+    with path.open("rb") as file:
+        return path.suffix == inspect.SUFFIX and file.read(2) == b"PK"

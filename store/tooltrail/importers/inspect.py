@@ -20,7 +20,7 @@ from tooltrail.importers.values import NOTHING, Json, list_of, object_of, object
 
 NAME: Final = "inspect"
 SUFFIX: Final = ".eval"
-"""The name of an archive ends so, and no other file of an agent: a damaged one is a lost log."""
+"""Ending of the name of an archive, which is a zip file."""
 
 _KINDS: Final = {
     "approval": "permission_denied",

@@ -402,7 +402,7 @@ def _time(given: object) -> datetime | None:
 
 def _with_cuts(output: events.Output) -> events.Output:
     """An output with the sizes of its texts that the agent cut."""
-    texts = {**output.streams, "structured": output.structured}
+    texts = output.streams or {"structured": output.structured}
     sizes = ((role, size_before_cut(text)) for role, text in texts.items())
     cut = {role: size for role, size in sizes if size is not None}
     return output._replace(lost={**cut, **output.lost}) if cut else output

@@ -1,5 +1,6 @@
 """The base of every record: frozen, and unknown fields are an error."""
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -35,6 +36,8 @@ class Record(BaseModel):
                 raise
             raise error.__cause__ from None
         except ImportError as error:
+            if not sys.is_finalizing():
+                raise
             problem = "nothing can be recorded while Python is exiting; record before that"
             raise UnavailableError(problem) from error
 

@@ -40,7 +40,7 @@ class Finding(NamedTuple):
     offset: int
 
 
-class Secret(NamedTuple):
+class ReplacedSecret(NamedTuple):
     """A replaced secret of a stream.
 
     Attributes:
@@ -232,7 +232,7 @@ class StreamRedactor:
     """
 
     def __init__(self, rules: RuleSet) -> None:
-        self.secrets: list[Secret] = []
+        self.secrets: list[ReplacedSecret] = []
         self._counts: Counter[str] = Counter()
         self._first: dict[str, int] = {}
         self.read_size = 0
@@ -261,7 +261,7 @@ class StreamRedactor:
             redacted += held[at : span.start]
             offset, mark = self._offset + len(redacted), _mark(span.rule)
             place = (begin + span.start, begin + span.end)
-            self.secrets.append(Secret(span.rule, offset, len(mark), *place))
+            self.secrets.append(ReplacedSecret(span.rule, offset, len(mark), *place))
             self._counts[span.rule] += 1
             self._first.setdefault(span.rule, offset)
             redacted += mark

@@ -15,6 +15,9 @@ from tooltrail.redaction.credentials import RULES, Rule
 LEAST_OF_VALUE: Final = 8
 """Shortest value in bytes that is replaced wherever it occurs. A shorter one would hit words."""
 
+_MOST_NESTED: Final = 4
+"""How deep a value is found in JSON that is a text in JSON."""
+
 _NAME: Final = r"[a-z0-9][a-z0-9-]{0,63}"
 
 
@@ -115,8 +118,12 @@ def _rule_of_value(name: str, value: str) -> Rule:
     import json  # noqa: PLC0415
     from urllib.parse import quote, quote_plus  # noqa: PLC0415
 
-    in_json = (json.dumps(value, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))
-    texts = {data, *(one.encode("utf-8", "surrogatepass") for one in in_json)}
+    texts, spelled = {data}, {value}
+    for _ in range(_MOST_NESTED):
+        spelled = {
+            json.dumps(one, ensure_ascii=yes)[1:-1] for one in spelled for yes in (True, False)
+        }
+        texts |= {one.encode("utf-8", "surrogatepass") for one in spelled}
     with suppress(UnicodeEncodeError):  # the bytes of a variable that is not UTF-8
         texts.add(value.encode("utf-8", "surrogateescape"))
     texts |= {one.encode() for one in (quote(data, safe=""), quote(data), quote_plus(data))}

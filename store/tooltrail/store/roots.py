@@ -21,7 +21,7 @@ MARK_PREFIX: Final = "store-"
 """Prefix of the path of every mark, relative to its artifact root."""
 
 _DIGITS: Final = 12
-_SEARCH_PATH: Final = re.compile(r"search_path *= *([^\s,]+)")
+_SEARCH_PATH: Final = re.compile(r"search[_-]path *= *([^\s,]+)", re.IGNORECASE)
 """The first schema that the options in the URL of a server name."""
 
 _MISSPELT: Final = re.compile("(s3|gs|az|file|memory)(:/|//)", re.IGNORECASE)

@@ -70,7 +70,7 @@ class _Printed:
 async def run_command(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> CommandOutput:
     """Run a command line with the rights of this program.
 
-    In a run of an agent, the output goes into the spool. A call that is stopped keeps its output.
+    If an agent called this tool, the output goes into the spool: a call that is stopped keeps it.
     """
     command = arguments["command"]
     if "\0" in command:

@@ -73,7 +73,13 @@ def workspace_tools(
 def _tool(definition: ToolDefinition, handler: Handler, family: str) -> AgentTool:
     has_side_effects = family in {"file_mutation", "command"}
     answering = _answering(handler)
-    return AgentTool(definition, answering, has_side_effects=has_side_effects, family=family)
+    return AgentTool(
+        definition,
+        answering,
+        has_side_effects=has_side_effects,
+        family=family,
+        captures_output=family == "command",
+    )
 
 
 _WRONG_PATHS = (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotAFileError)

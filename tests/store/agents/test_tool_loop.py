@@ -261,6 +261,21 @@ def test_a_command_of_a_cancelled_run_keeps_its_output(store: Store, tmp_path: P
     check_output_so_far(store)
 
 
+def test_a_tool_may_run_several_commands(store: Store, tmp_path: Path) -> None:
+    shell = workspace_tools(tmp_path, allow_commands=True)["shell:run"]
+
+    async def run_two(_: dict[str, Any]) -> object:
+        ended = [await shell.handler({"command": f"echo {n}"}) for n in ("one", "two")]  # type: ignore[misc]
+        return " ".join(one.stdout.content.decode().strip() for one in ended)
+
+    tools = {"both": tool("both", run_two)}
+    asked = [asks(Call("both", {}, "c1")), SUBMITS]
+    run_scripted(store, using(tools), "openai", asked, root=tmp_path, tools=tools)
+    assert states(store)[0] == ("both", "success", None)
+    one, *_ = store.reader.invocations(oldest_first=True).items
+    assert [*streams(store, store.reader.invocation(one.id)).values()] == [b"one two"]
+
+
 def test_a_long_output_of_a_command_is_recorded_completely(store: Store, tmp_path: Path) -> None:
     tools = workspace_tools(tmp_path, allow_commands=True)
     size = MAX_KEPT + 12_345

@@ -15,7 +15,10 @@ LIGHT = {
     *(f"tooltrail.journal.{name}" for name in ("reading", "segments")),
     *("tooltrail.artifacts", "tooltrail.artifacts.private_files"),
     *(f"tooltrail.records.{name}" for name in ("canonical_json", "digests", "errors")),
-    *(f"tooltrail.records.{name}" for name in ("fact_spelling", "facts", "frozen", "states")),
+    *(
+        f"tooltrail.records.{name}"
+        for name in ("fact_spelling", "facts", "frozen", "states", "times")
+    ),
     "tooltrail.records.lazy_exports",
 }
 """Modules of Tooltrail that the log needs, to write and to read."""

@@ -83,8 +83,8 @@ def _relocate(
 def _say_outcome(report: RelocationReport) -> None:
     """Print what was copied, and where the artifacts are now, on stderr."""
     say(
-        f"copied and verified {amount_of(report.copied)}; {amount_of(report.sound)} of an earlier "
-        f"run verified; {len(report.damaged):,} damaged, {len(report.missing):,} missing"
+        f"copied and verified {amount_of(report.copied)}; {amount_of(report.sound)} were there "
+        f"already and are intact; {len(report.damaged):,} damaged, {len(report.missing):,} missing"
     )
     if not report.switched:
         say(

@@ -18,8 +18,8 @@ from tooltrail.store.read.values import has_value, near_names, near_values
 LAST: Final = "@last"
 RUNNING: Final = "@running"
 
-_CANDIDATES: Final = AmbiguousNameError.MOST_CANDIDATES + 1
-"""The last one says that there are more."""
+_MOST_READ: Final = AmbiguousNameError.MOST_CANDIDATES + 1
+"""One more than an error lists, to know whether there are more."""
 
 _ID_DIGITS: Final = 32
 _LEAST_DIGITS: Final = 4
@@ -97,7 +97,7 @@ def find_session(connection: Connection, name: str) -> int:
         # A session that was only joined has no name, but an id that is derived from the name.
         keyed = keyed_id("name", name) if 0 < len(name) <= MAX_KEY_CHARS else None
         query = "SELECT key, id FROM sessions WHERE name = ? OR id = ? ORDER BY key DESC LIMIT ?"
-        if named := _found(connection, Sql(query, (name, keyed, _CANDIDATES))):
+        if named := _found(connection, Sql(query, (name, keyed, _MOST_READ))):
             return _only(named, name)
     return _by_id(connection, name, "sessions")
 
@@ -112,7 +112,7 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
     found: dict[str, int] = {}
     for one in fits:
         # The order of ids is the order of time, and needs only the index of ids.
-        newest = f" ORDER BY id DESC LIMIT {_CANDIDATES}"
+        newest = f" ORDER BY id DESC LIMIT {_MOST_READ}"
         found |= _found(connection, Sql(f"SELECT key, id FROM {table} WHERE ") + one + newest)
     if table == "invocations" and (not found or len(digits) < _ID_DIGITS):
         found |= _called(connection, name)
@@ -125,7 +125,7 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
 
 def _called(connection: Connection, name: str) -> Mapping[str, int]:
     """The keys of the calls with this id from the provider."""
-    query = f"SELECT key, id FROM invocations WHERE call_id = ? LIMIT {_CANDIDATES}"
+    query = f"SELECT key, id FROM invocations WHERE call_id = ? LIMIT {_MOST_READ}"
     return _found(connection, Sql(query, (name,)))
 
 

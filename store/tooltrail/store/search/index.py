@@ -196,7 +196,10 @@ def has_all_blocks(connection: Connection) -> bool:
 
 
 def _has_all_calls(connection: Connection) -> bool:
-    """Whether the cursors are in the ledger and behind all batches, which have the calls so far."""
+    """Whether the index has all calls before its cursors.
+
+    Each cursor must be within the ledger, and after every batch of its journal.
+    """
     ends = {key: end for key, _, end in connection.query(_FILLED)}
     cursors: dict[int, int] = dict(connection.query(_CURSORS))
     owners: set[int] = set()
