@@ -90,11 +90,11 @@ WRONG = {
     "exec --timout 5 -- touch ran": "No such option '--timout'. Did you mean '--timeout'?",
     **{
         f"exec --timeout {value} -- touch ran": (
-            f"{TIMEOUT}: '{value}' is not a number of seconds such as 0.5, from 0 to 1,000,000,000."
+            f"{TIMEOUT}: '{value}' is not a number of seconds such as 0.5,"
+            " above 0 and up to 1,000,000,000."
         )
-        for value in ("-1", "0.5s")
+        for value in ("0", "-1", "0.5s")
     },
-    "exec --timeout 0 -- touch ran": f"{TIMEOUT}: a time limit is more than 0 seconds.",
     "exec --timeout nan -- touch ran": TIMEOUT,
     "exec --timeout inf -- touch ran": TIMEOUT,
     "exec --timeout soon -- touch ran": TIMEOUT,
