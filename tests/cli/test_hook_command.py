@@ -107,19 +107,24 @@ def test_a_problem_is_said_on_stderr_and_stops_nothing(cli: Cli) -> None:
 
 def test_a_full_disk_is_said_with_what_to_do(cli: Cli) -> None:
     limit = 'ulimit -f 1; exec "$@"'  # in units of at most 1,024 bytes
-    ended = subprocess.run(
-        ["sh", "-c", limit, "sh", *PROGRAM, "hook"],
-        input=event("PreToolUse", more="x" * 5_000),
-        capture_output=True,
-        check=True,
-        env={**clean_environment(), "TOOLTRAIL_SPOOL": str(cli.spool)},
+    first, second = (
+        subprocess.run(
+            ["sh", "-c", limit, "sh", *PROGRAM, "hook"],
+            input=event("PreToolUse", more="x" * 5_000),
+            capture_output=True,
+            check=True,
+            env={**clean_environment(), "TOOLTRAIL_SPOOL": str(cli.spool)},
+        )
+        for _ in range(2)  # a part of the first event fits, and nothing of the second
     )
     (path,) = (cli.spool / "hooks").iterdir()
-    assert ended.stdout == b""
-    assert ended.stderr.decode() == (
-        f"tooltrail: the hook event is not recorded: {path}: No space left on device; "
+    assert first.stdout == second.stdout == b""
+    problem = f"tooltrail: the hook event is not recorded: {path}: "
+    assert first.stderr.decode() == (
+        f"{problem}No space left on device; "
         "free disk space, then import the transcript of the session\n"
     )
+    assert second.stderr.decode() == f"{problem}File too large\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--agent", "codex"], ["--agent=codex"]])

@@ -27,30 +27,36 @@ def test_a_secret_is_replaced_and_the_text_around_it_stays(rule: str) -> None:
     assert [(one.rule, one.offset) for one in found.found] == [(rule, len(before))]
 
 
+def nested(value: object, depth: int) -> bytes:
+    """The JSON of a value, as a text in JSON, and so on."""
+    for _ in range(depth):
+        value = json.dumps(value)
+    return str(value).encode()
+
+
+def innermost(data: bytes, depth: int) -> object:
+    """The value of which `nested` made the data."""
+    value: object = data.decode()
+    for _ in range(depth):
+        value = json.loads(str(value))
+    return value
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 @pytest.mark.parametrize("rule", RULES)
 def test_a_secret_in_json_is_replaced_and_the_json_stays_valid(rule: str, depth: int) -> None:
     before, secret, after = ALL[rule]
-    value: object = {"command": f"{before}{secret}{after}", "n": 1}
-    for _ in range(depth):
-        value = json.dumps(value)
-    found = redact(str(value).encode(), default_rules())
-    inner: object = found.data.decode()
-    for _ in range(depth):
-        inner = json.loads(str(inner))
-    assert inner == {"command": f"{before}[REDACTED:{rule}]{after}", "n": 1}
+    data = nested({"command": f"{before}{secret}{after}", "n": 1}, depth)
+    found = redact(data, default_rules())
+    expected = {"command": f"{before}[REDACTED:{rule}]{after}", "n": 1}
+    assert innermost(found.data, depth) == expected
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_a_key_whose_lines_are_texts_is_replaced(depth: int) -> None:
-    value: object = {"source": ALL["private-key"][1].splitlines(), "n": 1}
-    for _ in range(depth):
-        value = json.dumps(value)
-    found = redact_json(str(value).encode(), default_rules())
-    inner: object = found.data.decode()
-    for _ in range(depth):
-        inner = json.loads(str(inner))
-    assert inner == {"source": ["[REDACTED:private-key]"], "n": 1}
+    data = nested({"source": ALL["private-key"][1].splitlines(), "n": 1}, depth)
+    found = redact_json(data, default_rules())
+    assert innermost(found.data, depth) == {"source": ["[REDACTED:private-key]"], "n": 1}
 
 
 @pytest.mark.parametrize("rule", sorted(SECRETS))

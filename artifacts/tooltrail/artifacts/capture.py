@@ -310,16 +310,19 @@ class Capture:
         """The facts about the bytes in the file, or in memory if memory has as many."""
         known, most = self._progress, self._edge_bytes
         in_memory = known.prefix[: max(kept_size, _RESCUED_BYTES)]
-        data = in_memory if len(in_memory) >= kept_size else None
-        size = kept_size if data is None else len(data)
-        end = known.tail if data is None else data
+        if len(in_memory) >= kept_size:
+            data, size, end = in_memory, len(in_memory), in_memory
+            digest, line_count = digest_of(data), count_lines(data)
+        else:
+            data, size, end = None, kept_size, known.tail
+            digest, line_count = known.digest, known.kept.line_count
         head = known.prefix[: min(size, most)]
         tail_size = min(size - len(head), most)
         return CountedStream(
             role=self._role,
-            digest=known.digest if data is None else digest_of(data),
+            digest=digest,
             size=size,
-            line_count=known.kept.line_count if data is None else count_lines(data),
+            line_count=line_count,
             head=head,
             tail=end[len(end) - tail_size :],
             content=data,

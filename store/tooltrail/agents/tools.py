@@ -38,8 +38,9 @@ class AgentTool:
             beside others. A coroutine function runs in the event loop, and can be cancelled.
         has_side_effects: whether a call changes anything outside the conversation.
         family: family of its results; None to take it from the policy and the registry.
-        captures_output: whether the handler captures its output with `running_call`. If such a call
-            is stopped, or the program is killed, the record has the output so far.
+        captures_output: whether `run_agent` sets `running_call` of this module, with which the
+            handler captures its output. If such a call is stopped, or the program is killed, the
+            record has the output so far.
     """
 
     definition: ToolDefinition

@@ -35,13 +35,14 @@ def append_event(spool: str, agent: str, event: bytes, *, is_redacted: bool = Tr
     # A newline in JSON is never inside a text.
     line = b'{"at":%.6f,"event":%b}\n' % (time.time(), event.replace(b"\n", b" "))
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-    descriptor = os.open(f"{folder}/{name}", flags, 0o600)
+    path = f"{folder}/{name}"
+    descriptor = os.open(path, flags, 0o600)
     try:
         is_new = os.fstat(descriptor).st_size == 0
-        # In one write: hooks append at the same time. The next event makes a torn one damaged.
-        if os.write(descriptor, line) < len(line):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"{folder}/{name}")
-        os.fsync(descriptor)
+        _append(descriptor, line)
+    except OSError as error:
+        error.filename = path
+        raise
     finally:
         os.close(descriptor)
     if is_new:
@@ -50,3 +51,10 @@ def append_event(spool: str, agent: str, event: bytes, *, is_redacted: bool = Tr
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _append(descriptor: int, line: bytes) -> None:
+    # In one write: hooks append at the same time. The next event makes a torn one damaged.
+    if os.write(descriptor, line) < len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.fsync(descriptor)

@@ -36,6 +36,9 @@ from tooltrail.redaction import RuleSet
 _LINES_TO_RECOGNIZE: Final = 20
 """Lines that are tried, since the first ones may be damaged or say nothing about the format."""
 
+_ZIP: Final = b"PK"
+"""The first bytes of a zip file."""
+
 _SUFFIXES: Final = (inspect.SUFFIX, ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
@@ -238,14 +241,9 @@ def _recognize(path: Path) -> str:
                 for name, one in FORMATS.items():
                     if not line.damage and one.recognizes(line.value):
                         return name
+            file.seek(0)
+            if is_damaged and path.suffix == inspect.SUFFIX and file.read(2) == _ZIP:
+                return inspect.NAME
     except OSError as error:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
-    if is_damaged and _is_archive(path):
-        return inspect.NAME
     raise UnknownFormatError(path, is_damaged=is_damaged)
-
-
-def _is_archive(path: Path) -> bool:
-    """Whether a file begins as an archive of Inspect does."""
-    with path.open("rb") as file:
-        return path.suffix == inspect.SUFFIX and file.read(2) == b"PK"

@@ -111,8 +111,8 @@ def _rule_of_value(name: str, value: str) -> Rule:
     data = value.encode("utf-8", "surrogatepass")
     if len(data) < LEAST_OF_VALUE:
         raise InvalidRecordError(
-            f"the value for redaction rule {name} is shorter than {LEAST_OF_VALUE} bytes, so it"
-            " would match parts of words; use a longer value"
+            f"the value of redaction rule {name} is shorter than {LEAST_OF_VALUE} bytes, so it"
+            " would match parts of words; leave the rule out, or use a longer value"
         )
     # A program without such values does not wait for these imports.
     import json  # noqa: PLC0415

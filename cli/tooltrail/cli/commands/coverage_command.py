@@ -79,10 +79,7 @@ def command(
         print_array(map(asdict, found))
     elif gaps:
         _print_table(gaps)
-    counts = Counter(one.result for one in found)
-    results = ("matched", "missing", "extra", "differing")
-    each = ", ".join(f"{counts[one]:,} {one}" for one in results)
-    say(f"compared {counted(len(found), 'call')}: {each}")
+    _say_counts(found)
     # A `.json` file that can be read is not a session: agents keep settings in such files.
     unread = [file for file in skipped if file.is_damaged or file.path.suffix != ".json"]
     for file in unread:
@@ -92,6 +89,13 @@ def command(
     for imported in damaged:
         say_damage(imported.path, imported.damaged)
     return ExitCode.DAMAGED if gaps or unread or damaged else ExitCode.OK
+
+
+def _say_counts(found: "Sequence[Compared]") -> None:
+    counts = Counter(one.result for one in found)
+    results = ("matched", "missing", "extra", "differing")
+    each = ", ".join(f"{counts[one]:,} {one}" for one in results)
+    say(f"compared {counted(len(found), 'call')}: {each}")
 
 
 def _print_table(gaps: "Sequence[Compared]") -> None:
