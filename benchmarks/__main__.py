@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 
 SUBJECTS = (
-    *("recording", "processes", "slow_disk", "importing", "sessions", "disk"),
+    *("recording", "processes", "slow_disk", "importing", "sessions", "index", "disk"),
     *("large_store", "starting", "capture", "projecting", "wire", "mcp_proxy"),
 )
 """The modules that have a function `lines`."""

@@ -8,8 +8,17 @@ from pathlib import Path
 
 from tests.importers.sources import claude_call, claude_line, claude_result, write_lines
 
-from benchmarks._calls import Call, made_rounds
-from benchmarks._measure import Action, Report, compare, compare_rounds, cost, line, scratch_folder
+from benchmarks._calls import Call, documents_of, made_rounds
+from benchmarks._measure import (
+    Action,
+    Report,
+    compare,
+    compare_rounds,
+    consume,
+    cost,
+    line,
+    scratch_folder,
+)
 from tooltrail.importers import Importer
 from tooltrail.records.digests import digest_of
 from tooltrail.redaction import StreamRedactor, default_rules
@@ -33,9 +42,12 @@ def lines() -> Report:
     with scratch_folder() as folder:
         (calls,) = islice(made_rounds(CALLS), 1)
         path = write_lines(folder / "session.jsonl", _session(calls, 0))
-        times = compare(partial(_touch, path), partial(_load, path), ROUNDS)
-    name = "read, digest and search every line for secrets, without an import"
-    yield cost(name, "json.loads of every line", times, "-")
+        for name, subject in (
+            ("read, digest and search every line for secrets, alone", partial(_touch, path)),
+            ("make the documents of the calls, alone", partial(_make_documents, calls)),
+        ):
+            times = compare(subject, partial(_load, path), ROUNDS)
+            yield cost(name, "json.loads of every line", times)
     yield _redaction()
 
 
@@ -78,13 +90,18 @@ def _load(path: Path) -> None:
 
 
 def _touch(path: Path) -> None:
-    """What an import cannot do without, in the fewest calls."""
+    """What an import does with every line, in the fewest calls."""
     rules = default_rules()
     with path.open("rb") as file:
         for one in file:
             json.loads(one)
             digest_of(one)
             rules.may_match(one)
+
+
+def _make_documents(calls: list[Call]) -> None:
+    """What the database has of each call, in the fewest calls."""
+    consume(map(documents_of, calls))
 
 
 def _redaction() -> str:
