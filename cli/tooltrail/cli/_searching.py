@@ -216,10 +216,8 @@ def _marked(place: Place, room: int) -> str:
         text, start = text[first : first + room], start - first
     end = start + place.length
     match = coloured(printable(text[start:end]), RED)
-    before, after = (
-        text[:start].replace("\t", " "),
-        text[end:].removesuffix("\r").replace("\t", " "),
-    )
+    before = text[:start].replace("\t", " ")
+    after = text[end:].removesuffix("\r").replace("\t", " ")
     return printable(before) + match + printable(after)
 
 
