@@ -65,7 +65,8 @@ def refused(cli: Cli, command: str, code: int) -> str:
 def test_without_a_store_every_command_says_how_to_create_one(nowhere: Cli) -> None:
     for command in ALL:
         assert refused(nowhere, command, 5) == (
-            f"no store at {nowhere.database}; create one with `tooltrail init`"
+            f"no store at {nowhere.database};"
+            " record something first, or create one with `tooltrail init`"
         )
     assert not nowhere.folder.exists()
 

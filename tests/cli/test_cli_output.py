@@ -371,6 +371,15 @@ def test_no_text_in_csv_is_a_formula(cli: Cli) -> None:
         assert [*csv.reader(table.splitlines())][1] == ["0", f"'{formula}"]
 
 
+def test_lines_that_a_command_printed_on_a_terminal_end_as_other_lines(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, b"before\r\nok\rok\r\nafter\r\n")
+    seen = on_a_terminal(cli, "cat", "@last", columns=80)
+    assert seen == "before\nok\ufffdok\nafter\n"
+    found = cli.ok("search", "ok", "-C", "1").text
+    assert "    before\n    ok\ufffdok\n    after\n" in found
+
+
 def test_recorded_bytes_drive_no_terminal_unless_raw_is_given(cli: Cli) -> None:
     wild = b"\x1b]52;c;aGk=\x07 \xe2\x80\xae\tok \xff\n"
     with cli.open() as store, store.open_session() as session:

@@ -3,7 +3,14 @@
 import re
 
 import click
-from tests.support.cli_reference import DOCUMENT, MARK, commands, reference
+from tests.support.cli_reference import (
+    DOCUMENT,
+    MARK,
+    commands,
+    reference,
+    shared_options,
+    spelled,
+)
 
 REGENERATE = "docs/cli.md is stale; run: .venv/bin/python -m tests.support.cli_reference"
 
@@ -34,13 +41,21 @@ def test_the_reference_in_the_docs_says_what_the_help_says() -> None:
 def test_every_command_and_every_option_is_in_the_reference() -> None:
     _, _, written = DOCUMENT.read_text().partition(MARK)
     sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", written, re.MULTILINE | re.DOTALL))
+    shared = " ".join(sections.pop("Shared options").split())
     assert set(sections) == {name for name, _, _ in commands()}
     for name, command, context in commands():
-        shown = " ".join(sections[name].split())
-        for parameter in command.get_params(context):
+        section = sections[name]
+        if f"The same as `tooltrail {context.info_name}`" in section:
+            section = sections[f"tooltrail {context.info_name}"]
+        shown = " ".join(section.split())
+        also = re.findall(r"  Also (.+), and --help\.\n", section)
+        groups = also[0].split(", ") if also else []
+        elsewhere = [spelled(one) for group in groups for one in shared_options()[group]]
+        for parameter in command.params:
             if isinstance(parameter, click.Option):
-                assert all(spelling in shown for spelling in parameter.opts), name
-                assert " ".join((parameter.help or "?").split()) in shown, (name, parameter.opts)
+                place = shared if spelled(parameter) in elsewhere else shown
+                assert all(spelling in place for spelling in parameter.opts), name
+                assert " ".join((parameter.help or "?").split()) in place, (name, parameter.opts)
 
 
 def test_the_help_is_plain_english() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.importers.sources import claude_call, claude_line, claude_result, write_lines
-from tests.support.cli import PROGRAM, Cli, Ended, clean_environment, without_coverage
+from tests.support.cli import HANG_S, PROGRAM, Cli, Ended, clean_environment, without_coverage
 from tests.support.waiting import until
 
 SECRET = "ghp_" + "a1" * 18
@@ -547,6 +547,15 @@ def test_a_linked_settings_file_stays_a_link(at_home: Cli) -> None:
 
 def test_the_help_is_not_an_event(cli: Cli) -> None:
     assert cli.program("hook", "--help", stdin=b"").text.startswith("Usage: tooltrail hook")
+
+
+def test_a_person_who_types_hook_gets_the_help(cli: Cli) -> None:
+    ours, terminal = os.openpty()
+    with cli.start("hook", stdin=terminal) as process:
+        _, err = process.communicate(timeout=HANG_S)
+    os.close(ours)
+    os.close(terminal)
+    assert b"install    Let an agent record" in err
 
 
 def test_a_damaged_event_is_said_once(cli: Cli) -> None:

@@ -1,6 +1,7 @@
 """The envelope has five fields, and a success and an error exclude each other."""
 
 import json
+from typing import Any, cast
 
 import pytest
 from hypothesis import example, given
@@ -259,3 +260,10 @@ def test_any_summary_is_one_line_that_stays_as_it_is(text: str, is_failure: bool
         tool_name="T", status="success", summary_text=line, result=GenericOutput()
     )
     assert again.summary_text == line
+
+
+def test_a_text_is_no_output_and_no_error() -> None:
+    with pytest.raises(InvalidRecordError, match="result must be of type FamilyOutput, not str"):
+        CompleteOutput.success("Bash", cast("Any", "hello"))
+    with pytest.raises(InvalidRecordError, match="error must be of type ToolError, not str"):
+        CompleteOutput.failure("Bash", cast("Any", "hello"))

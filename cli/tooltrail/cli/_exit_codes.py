@@ -29,7 +29,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.USAGE: "wrong usage or invalid input",
     ExitCode.NOT_FOUND: "nothing has this name, or no line matches",
     ExitCode.INCOMPLETE: "incomplete: missing artifact, open invocation, lost output, unmet budget",
-    ExitCode.UNAVAILABLE: "store missing, unavailable, or not at head",
+    ExitCode.UNAVAILABLE: "store missing, unavailable, or of another revision",
     ExitCode.INTERRUPTED: "interrupted",
     ExitCode.BROKEN_PIPE: "the reader of stdout went away",
 }

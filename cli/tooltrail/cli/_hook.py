@@ -19,8 +19,13 @@ _IMPORTED_AT_ONCE = re.compile(
 
 
 def is_event(arguments: Sequence[str]) -> bool:
-    """Whether `tooltrail hook` has these arguments to record an event."""
-    return not arguments or (arguments[0].startswith("-") and arguments[0] not in {"-h", "--help"})
+    """Whether `tooltrail hook` has these arguments to record an event.
+
+    A person who types `tooltrail hook` has no event, and gets the help.
+    """
+    if not arguments:
+        return not os.isatty(0)
+    return arguments[0].startswith("-") and arguments[0] not in {"-h", "--help"}
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -357,7 +357,8 @@ def printable(text: str) -> str:
 
 
 def on_terminal(text: str) -> str:
-    """Replace control characters except newlines and tabs."""
+    """Replace control characters except tabs and the ends of lines, CR LF included."""
+    text = text.replace("\r\n", "\n")
     return "".join(c if c in "\n\t" else printable(c) for c in text)
 
 

@@ -189,8 +189,8 @@ def _block(hit: Hit, named: Sequence[str]) -> Iterator[str]:
         gap = "  " if len(where) + 2 + len(command) <= columns else f"\n{_INDENT}"
         yield f"{where}{gap}{command}\n"
         room = columns - len(_INDENT)
-        before = [printable(one[:room]) for one in place.before]
-        after = [printable(one[:room]) for one in place.after]
+        before = [printable(one[:room].removesuffix("\r")) for one in place.before]
+        after = [printable(one[:room].removesuffix("\r")) for one in place.after]
         yield from (f"{_INDENT}{line}\n" for line in (*before, _marked(place, room), *after))
 
 
@@ -216,7 +216,8 @@ def _marked(place: Place, room: int) -> str:
         text, start = text[first : first + room], start - first
     end = start + place.length
     match = coloured(printable(text[start:end]), RED)
-    before, after = text[:start].replace("\t", " "), text[end:].replace("\t", " ")
+    before = text[:start].replace("\t", " ")
+    after = text[end:].removesuffix("\r").replace("\t", " ")
     return printable(before) + match + printable(after)
 
 

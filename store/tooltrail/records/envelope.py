@@ -23,6 +23,7 @@ from tooltrail.records._model import Record, ToolName
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.budgets import MAX_MESSAGE_CHARS
 from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.errors import check_type
 from tooltrail.records.plain_text import TOOL_NAME_CHARS
 from tooltrail.records.states import InvocationState, Status
 from tooltrail.records.streams import StreamRecord, iter_streams
@@ -126,6 +127,7 @@ class CompleteOutput(_Envelope):
 
         Without a summary, or with a blank one, `result.summary()` is used, cut to `SUMMARY_CHARS`.
         """
+        check_type("result", result, FamilyOutput)
         given = one_line(summary or "")
         return cls(
             tool_name=tool_name,
@@ -148,6 +150,7 @@ class CompleteOutput(_Envelope):
             error: the error.
             streams: the tool's output before it failed; each role at most once.
         """
+        check_type("error", error, ToolError)
         kept, message, exact = list(streams), error.message, error.exact_message
         if exact is not None or len(message) > MAX_MESSAGE_CHARS:
             kept.append(StreamRecord.from_bytes("error.message", exact or message.encode()))

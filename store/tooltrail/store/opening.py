@@ -119,7 +119,9 @@ def open_existing(target: Target) -> Database:
         UnavailableError: the parent folder cannot be read.
     """
     if not is_there(target):
-        raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
+        raise StoreNotFoundError(
+            f"no store at {target}; record something first, or create one with `tooltrail init`"
+        )
     return Database(target)
 
 

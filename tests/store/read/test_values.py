@@ -60,6 +60,10 @@ def test_an_unknown_name_has_the_names_that_differ_by_a_slip(filled: StoreParts)
     for name in (other, other[-12:], other[-8:]):
         with pytest.raises(NotFoundError, match=rf"nearest: .*`{one[-8:]}`"):
             reader.invocation(name)
+    with pytest.raises(NotFoundError, match=rf"nearest: .*`{one[-8:]}`"):
+        reader.invocation(one[-8:-2])
+    with pytest.raises(NotFoundError, match=r"a session has this name, `tooltrail transcript`"):
+        reader.invocation("nightly-build")
     for name in ("nigthly-build", "Nightly-Build", "nightly_build#3"):
         with pytest.raises(NotFoundError, match="nearest: `nightly-build`"):
             reader.invocation(name) if "#" in name else reader.session(name)

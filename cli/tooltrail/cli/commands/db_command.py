@@ -158,7 +158,7 @@ def index(location: Location, change: str | None, as_json: bool) -> None:
     """Print the size and the coverage of the index of words, which `search` uses.
 
     A new store has an index, which is filled while facts are ingested. It is derived from the
-    records: it can be removed and rebuilt at any time; `check` finds damage in it. Without an
+    records, and can be removed and rebuilt at any time. `db check` finds damage in it. Without an
     index, `search --literal` and `search --regex` still work.
     """
     from tooltrail.cli._indexing import index_line, index_record, rebuild_with_bar, switch_off

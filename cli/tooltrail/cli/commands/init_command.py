@@ -15,7 +15,7 @@ def command(location: Location) -> None:
     Without options, the store is an SQLite file in the data folder of the user, with the artifacts
     in a folder beside the file. For a team, pass --db postgresql://… and --artifacts URL. An
     existing store is not changed; if --artifacts names another root than its own, the exit code is
-    2. `exec` and `session open` do not need `init`: they start a store.
+    2. Without `init`, the first command that records starts a store.
     """
     if (location.artifacts or "").startswith("memory:"):
         raise click.UsageError(

@@ -63,12 +63,12 @@ def command(
     """List invocations, newest first.
 
     A repeated option means OR, different options mean AND. --failed, --ok, --timed-out and
-    --outcome count as one option. In other commands, the end of an id, at least 4 characters, is
-    enough to name an invocation.
+    --outcome count as one option. In other commands, the ID of the list names the invocation.
 
     OUTCOME says how the call ended: ok, exit 1, SIGSEGV, timeout, "error: KIND", denied,
-    interrupted, cancelled, running, or unfinished for an imported call without a result. OUTPUT is
-    the size of the produced output. If some output was not kept, OUTPUT also shows the kept size.
+    interrupted, cancelled, running, or unfinished: a hook or an import recorded the call, and no
+    result yet. OUTPUT is the size of the produced output. If some output was not kept, OUTPUT also
+    shows the kept size.
 
     With --sort, calls without such a value, or with a damaged one, are left out. CUT is the part of
     the output that the model was not shown. If another program showed it to the model, CUT is by

@@ -47,9 +47,10 @@ def command(
     from tooltrail.cli._mcp_recording import McpRecorder
     from tooltrail.cli._redaction import used_rules
 
-    are_headers = all(re.fullmatch(r"[\w-]+:[ -~]*", one, re.ASCII) for one in headers)
-    if bool(argv) == bool(url) or not are_headers:
-        raise click.UsageError("give either -- SERVER, or --url with headers of NAME:VALUE")
+    if bool(argv) == bool(url):
+        raise click.UsageError("name one server: either -- SERVER, or --url URL")
+    if not all(re.fullmatch(r"[\w-]+:[ -~]*", one, re.ASCII) for one in headers):
+        raise click.UsageError("a --header is NAME:VALUE")
     try:
         parts = urlsplit(url or "")
         is_http = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0

@@ -119,8 +119,18 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
     if not found:
         short = f"; a part of an id has at least {_LEAST_DIGITS} characters"
         near = short if _SHORT.fullmatch(name) else near_names(connection, table, name)
+        if table == "invocations" and _names_session(connection, name):
+            near = "; a session has this name, `tooltrail transcript` prints it"
         raise NotFoundError(f"no {table.removesuffix('s')} is named {name!r}{near}")
     return _only(found, name)
+
+
+def _names_session(connection: Connection, name: str) -> bool:
+    try:
+        find_session(connection, name)
+    except (NotFoundError, AmbiguousNameError):
+        return False
+    return True
 
 
 def _called(connection: Connection, name: str) -> Mapping[str, int]:

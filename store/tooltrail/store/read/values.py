@@ -75,7 +75,10 @@ def near_names(connection: Connection, table: str, name: str) -> str:
         return ""
     known: dict[str, str] = {}
     for id_, label, _ in recent_names(connection, table):
-        known[id_.hex[: len(digits)]] = known[id_.hex[-len(digits) :]] = short_id(id_)
+        short = short_id(id_)
+        # The beginning of the end that lists show is no name, and a likely mistake.
+        for part in (short[: len(digits)], id_.hex[: len(digits)], id_.hex[-len(digits) :]):
+            known[part] = short
         if table == "sessions":
             known[label] = label
     return nearest(digits, known, least=_LIKE) or nearest(name, known, least=_LIKE)
