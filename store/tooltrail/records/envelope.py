@@ -23,6 +23,7 @@ from tooltrail.records._model import Record, ToolName
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.budgets import MAX_MESSAGE_CHARS
 from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.errors import check_type
 from tooltrail.records.plain_text import TOOL_NAME_CHARS
 from tooltrail.records.states import InvocationState, Status
 from tooltrail.records.streams import StreamRecord, iter_streams
@@ -126,6 +127,7 @@ class CompleteOutput(_Envelope):
 
         Without a summary, or with a blank one, `result.summary()` is used, cut to `SUMMARY_CHARS`.
         """
+        check_type("result", result, FamilyOutput)
         given = one_line(summary or "")
         return cls(
             tool_name=tool_name,

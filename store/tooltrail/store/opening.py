@@ -69,6 +69,7 @@ def open_store(
         TypeError: there is no such option.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
+    check_type("create", create, bool)
     _refuse_wrong(spool, options)
     artifacts = options.get("artifacts")
     # Absolute paths, since the program may change its current folder.
@@ -105,6 +106,11 @@ def _refuse_wrong(spool: object, options: StoreOptions) -> None:
     for unknown in options.keys() - StoreOptions.__annotations__:
         raise TypeError(f"a store has no option {unknown}")
     check_type("spool", spool, str, Path, NoneType)
+    check_type("artifacts", options.get("artifacts"), str, Path, NoneType)
+    check_type("strict", options.get("strict", False), bool)
+    check_type("free_bytes", free_bytes := options.get("free_bytes"), int, NoneType)
+    if free_bytes is not None and free_bytes < 0:
+        raise InvalidRecordError(f"free_bytes is a number of bytes, not {free_bytes}")
     level = options.get("acknowledge")
     if level not in _LEVELS:
         raise InvalidRecordError(f"acknowledge is process, journal or store, not {level!r}")
