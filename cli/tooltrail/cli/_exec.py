@@ -30,7 +30,12 @@ from tooltrail.cli._recording import Recording, StreamCapture, used_policy
 from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._standard import drop_unwritten, open_missing
 from tooltrail.journal.frames import Cursor
-from tooltrail.records.errors import InvalidRecordError, TooltrailError, UnavailableError
+from tooltrail.records.errors import (
+    DamageError,
+    InvalidRecordError,
+    TooltrailError,
+    UnavailableError,
+)
 from tooltrail.redaction.rules import RuleSet
 from tooltrail.store.engines.targets import is_there, parse_target
 from tooltrail.store.roots import default_spool
@@ -63,9 +68,9 @@ def main(arguments: Sequence[str]) -> int | None:
     except TooltrailError as error:
         say(
             f"tooltrail: {error}; the command was not run: solve this problem, or name another"
-            " spool with --spool"
+            " --db or --spool"
         )
-        return ExitCode.UNAVAILABLE
+        return ExitCode.DAMAGED if isinstance(error, DamageError) else ExitCode.UNAVAILABLE
     finally:
         drop_unwritten()
 
@@ -76,6 +81,7 @@ def run_recorded(request: Request) -> int:
     Raises:
         InvalidRecordError: the policy, or the name of the store or the session, is invalid.
         UnavailableError: the start cannot be recorded. The command was not run.
+        DamageError: the database file is no database, or the journal is damaged.
     """
     target = parse_target(request.db or default_database())
     spool = Path(request.spool) if request.spool else default_spool(target)

@@ -66,6 +66,7 @@ def open_store(
         InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server; an
             argument has a wrong type; `acknowledge` is none of the three values; or `create` is
             True, the spool has no journal yet, and the file belongs to another application.
+        DamageError: `create` is True, the spool has no journal yet, and the file is no database.
         TypeError: there is no such option.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
@@ -130,10 +131,14 @@ def open_existing(target: Target) -> Database:
 
 
 def refuse_other_file(target: Target, spool: Path) -> None:
-    """Raise `InvalidRecordError` for a file that is neither a store nor empty.
+    """Raise an error for a file that is neither a store nor empty.
 
     Checks the file before the first record, which would create a spool beside it. A database that
     cannot be read is not refused: it hinders no record.
+
+    Raises:
+        InvalidRecordError: the database belongs to another application.
+        DamageError: the file does not begin like an SQLite database.
     """
     if os.path.exists(spool / JOURNAL_FOLDER):  # noqa: PTH110  never raises, unlike `Path.exists`
         return
@@ -145,7 +150,7 @@ def refuse_other_file(target: Target, spool: Path) -> None:
                     refuse_other(connection, InvalidRecordError)
         except DamageError as error:
             if is_no_database(error):
-                raise InvalidRecordError(f"{target} is not an SQLite database") from error
+                raise
 
 
 def store_revision(database: str | Path) -> str:
