@@ -51,12 +51,12 @@ def import_with_bar(
     changed_after = 0 if since is None else since.timestamp()
     found = [*_files(paths)]
     files = [
-        file
+        (file, 0 if state is None else state.st_size)
         for file, state in found
         if state is None or stat.S_ISDIR(state.st_mode) or state.st_mtime >= changed_after
     ]
     for folder in () if paths else usual_folders(os.environ, Path.home()):
-        inside = counted(sum(one.is_relative_to(folder) for one in files), "file")
+        inside = counted(sum(one.is_relative_to(folder) for one, _ in files), "file")
         say(f"found {inside} in {printable(str(folder))}")
     if unchanged := len(found) - len(files):
         say(f"left out {counted(unchanged, 'file')} that did not change since then")
@@ -85,14 +85,24 @@ def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, os.stat_result | None]
 
 
 def _import_all(
-    importer: Importer, files: Sequence[Path], paths: Sequence[Path], format_name: str | None
+    importer: Importer,
+    files: Sequence[tuple[Path, int]],
+    paths: Sequence[Path],
+    format_name: str | None,
 ) -> tuple[list[ImportResult], list[UnknownFormatError]]:
-    """What was imported from each file, and the files of no known format that no path names."""
+    """What was imported from each file, and the files of no known format that no path names.
+
+    `files` has the size of each, for the bar.
+    """
     results: list[ImportResult] = []
     skipped: list[UnknownFormatError] = []
-    with progress_bar("importing", len(files)) as update:
-        for done, (file, one) in enumerate(_import_each(importer, files, format_name), 1):
-            update(done, 0)
+    done = 0
+    with progress_bar("importing", sum(size for _, size in files)) as update:
+        importer.on_offset = lambda offset: update(done + offset, done + offset)
+        each = _import_each(importer, [file for file, _ in files], format_name)
+        # A full disk ends this early.
+        for (file, one), (_, size) in zip(each, files, strict=False):
+            done += size
             if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
             elif isinstance(one, UnknownFormatError):

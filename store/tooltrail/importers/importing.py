@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import islice
@@ -112,9 +112,13 @@ class Importer:
         spool: folder of the spool with the journal.
         rules: the secrets to replace; None for none.
         is_dry_run: whether to read and count only.
+
+    Attributes:
+        on_offset: called with the offset of each line in its file, before the line is recorded.
     """
 
     def __init__(self, spool: Path, rules: RuleSet | None, *, is_dry_run: bool = False) -> None:
+        self.on_offset: Callable[[int], object] = bool  # shows nothing
         self._spool = spool
         self._log = JournalLog(spool / "journal")
         self._rules = rules
@@ -140,7 +144,7 @@ class Importer:
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
-                imported = self.import_lines(source, reader, read_lines(file))
+                imported = self.import_lines(source, reader, self._noted(read_lines(file)))
                 # The writer may still complete what is cut; at 0, that is the file as a whole.
                 cut_at = next((one.offset for one in imported.damaged if one.is_cut), None)
                 if not self._is_dry_run:
@@ -150,6 +154,11 @@ class Importer:
                 raise NotFoundError(f"no file {path}") from error
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
         return imported._replace(path=path)
+
+    def _noted(self, lines: Iterable[Line]) -> Iterator[Line]:
+        for line in lines:
+            self.on_offset(line.offset)
+            yield line
 
     def import_lines(self, source: Source, reader: FileReader, lines: Iterable[Line]) -> Imported:
         """Record what a reader finds in lines of a file.
