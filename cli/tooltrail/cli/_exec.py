@@ -80,8 +80,7 @@ def run_recorded(request: Request) -> int:
 
     Raises:
         InvalidRecordError: the policy, or the name of the store or the session, is invalid.
-        UnavailableError: the start cannot be recorded. The command was not run.
-        DamageError: the database file is no database, or the journal is damaged.
+        UnavailableError, DamageError: the start cannot be recorded. The command was not run.
     """
     target = parse_target(request.db or default_database())
     spool = Path(request.spool) if request.spool else default_spool(target)

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -49,14 +49,14 @@ def import_with_bar(
         TooltrailError: none of the paths can be imported.
     """
     changed_after = 0 if since is None else since.timestamp()
-    found = [*_files(paths)]
-    files = [
-        (file, 0 if state is None else state.st_size)
-        for file, state in found
+    found = dict(_files(paths))
+    files = {
+        file: 0 if state is None else state.st_size
+        for file, state in found.items()
         if state is None or stat.S_ISDIR(state.st_mode) or state.st_mtime >= changed_after
-    ]
+    }
     for folder in () if paths else usual_folders(os.environ, Path.home()):
-        inside = counted(sum(one.is_relative_to(folder) for one, _ in files), "file")
+        inside = counted(sum(one.is_relative_to(folder) for one in files), "file")
         say(f"found {inside} in {printable(str(folder))}")
     if unchanged := len(found) - len(files):
         say(f"left out {counted(unchanged, 'file')} that did not change since then")
@@ -85,24 +85,19 @@ def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, os.stat_result | None]
 
 
 def _import_all(
-    importer: Importer,
-    files: Sequence[tuple[Path, int]],
-    paths: Sequence[Path],
-    format_name: str | None,
+    importer: Importer, files: Mapping[Path, int], paths: Sequence[Path], format_name: str | None
 ) -> tuple[list[ImportResult], list[UnknownFormatError]]:
     """What was imported from each file, and the files of no known format that no path names.
 
-    `files` has the size of each, for the bar.
+    `files` has the size of each file.
     """
     results: list[ImportResult] = []
     skipped: list[UnknownFormatError] = []
     done = 0
-    with progress_bar("importing", sum(size for _, size in files)) as update:
+    with progress_bar("importing", sum(files.values())) as update:
         importer.on_offset = lambda offset: update(done + offset, done + offset)
-        each = _import_each(importer, [file for file, _ in files], format_name)
-        # A full disk ends this early.
-        for (file, one), (_, size) in zip(each, files, strict=False):
-            done += size
+        for file, one in _import_each(importer, files, format_name):
+            done += files[file]
             if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
             elif isinstance(one, UnknownFormatError):

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import islice
@@ -144,7 +144,7 @@ class Importer:
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
-                imported = self.import_lines(source, reader, self._noted(read_lines(file)))
+                imported = self.import_lines(source, reader, map(self._noted, read_lines(file)))
                 # The writer may still complete what is cut; at 0, that is the file as a whole.
                 cut_at = next((one.offset for one in imported.damaged if one.is_cut), None)
                 if not self._is_dry_run:
@@ -155,10 +155,9 @@ class Importer:
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
         return imported._replace(path=path)
 
-    def _noted(self, lines: Iterable[Line]) -> Iterator[Line]:
-        for line in lines:
-            self.on_offset(line.offset)
-            yield line
+    def _noted(self, line: Line) -> Line:
+        self.on_offset(line.offset)
+        return line
 
     def import_lines(self, source: Source, reader: FileReader, lines: Iterable[Line]) -> Imported:
         """Record what a reader finds in lines of a file.

@@ -131,14 +131,10 @@ def open_existing(target: Target) -> Database:
 
 
 def refuse_other_file(target: Target, spool: Path) -> None:
-    """Raise an error for a file that is neither a store nor empty.
+    """Raise `InvalidRecordError` for a file of another program, `DamageError` for no database.
 
     Checks the file before the first record, which would create a spool beside it. A database that
     cannot be read is not refused: it hinders no record.
-
-    Raises:
-        InvalidRecordError: the database belongs to another application.
-        DamageError: the file does not begin like an SQLite database.
     """
     if os.path.exists(spool / JOURNAL_FOLDER):  # noqa: PTH110  never raises, unlike `Path.exists`
         return

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from hashlib import blake2b
-from types import NoneType
 from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
@@ -186,7 +185,6 @@ def call_statistics(
     """See `Reader.statistics`."""
     check_type("where", filters, InvocationFilter)
     check_type("by", by, Sequence)
-    check_type("zone", zone, tzinfo, NoneType)
     if isinstance(by, str) or not by or len({*by} & {*GROUPS}) < len(by):
         raise InvalidRecordError(f"calls are not grouped by {by!r:.80}, but by {', '.join(GROUPS)}")
 
