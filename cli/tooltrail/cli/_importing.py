@@ -87,10 +87,7 @@ def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, os.stat_result | None]
 def _import_all(
     importer: Importer, files: Mapping[Path, int], paths: Sequence[Path], format_name: str | None
 ) -> tuple[list[ImportResult], list[UnknownFormatError]]:
-    """What was imported from each file, and the files of no known format that no path names.
-
-    `files` has the size of each file.
-    """
+    """The results of files, given with their sizes, and the unknown files that no path names."""
     results: list[ImportResult] = []
     skipped: list[UnknownFormatError] = []
     done = 0

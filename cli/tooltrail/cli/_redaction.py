@@ -46,10 +46,8 @@ def _values(names: Iterable[str], environment: Mapping[str, str]) -> dict[str, s
     for name in names:
         rule, value = name.lower().replace("_", "-").strip("-"), environment.get(name)
         if value and len(os.fsencode(value)) < LEAST_OF_VALUE:
-            raise ValueError(
-                f"the value of ${name} is shorter than {LEAST_OF_VALUE} bytes, so it would match"
-                " parts of words; leave the variable out, or use a longer value"
-            )
+            advice = "a match would be part of a word; leave it out, or use a longer value"
+            raise ValueError(f"${name} is shorter than {LEAST_OF_VALUE} bytes; {advice}")
         if value and values.setdefault(rule, value) != value:
             raise ValueError(f"${name} and another variable have the same rule, {rule}")
     return values

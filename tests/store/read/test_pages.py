@@ -296,7 +296,6 @@ def test_a_list_of_nothing_is_refused(filled: Filled) -> None:
         (lambda reader: reader.retries("Bash"), "where must be of type InvocationFilter"),
         (lambda reader: reader.statistics("Bash"), "where must be of type InvocationFilter"),
         (lambda reader: reader.statistics(by=5), "by must be of type Sequence, not int"),
-        (lambda reader: reader.open_stream("stdout"), "stream must be of type StreamView, not str"),
         (lambda _: InvocationFilter(expression=cast("Any", "x")), "filter expression must be of "),
         (lambda _: InvocationFilter(min_size=cast("Any", "5")), "filter min_size must be of type"),
         (lambda _: InvocationFilter(since=cast("Any", "now")), "filter since must be of type"),

@@ -13,7 +13,7 @@ from uuid import UUID
 from tooltrail.artifacts.paths import artifact_path, check_path
 from tooltrail.journal.owners import is_alive
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import MissingArtifactError, NotFoundError, check_type
+from tooltrail.records.errors import MissingArtifactError, NotFoundError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read import lists, names, pages, streams
@@ -252,7 +252,6 @@ class Reader:
                 `MissingArtifactError` if they were not stored and are not in this spool either:
                 they may wait on another machine.
         """
-        check_type("stream", stream, StreamView)
         if stream.erasure is not None:
             raise NotFoundError(f"stream {stream.erasure.sentence}")
         path, files = artifact_path(stream.digest), dict[str, tuple[str, str]]()
