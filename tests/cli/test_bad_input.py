@@ -32,6 +32,7 @@ READING = (
     "transcript --compact 1000",
 )
 ALL = (*READING, "session close @last", "db current", "db upgrade")
+RECORDING = ("session open", "import .", "mcp-proxy -- true", "hook install claude-code")
 BIG = b"".join(b"%d a line of the big output\n" % n for n in range(120_000))
 
 
@@ -116,8 +117,7 @@ def test_the_database_of_another_application_is_refused_and_left_as_it_is(nowher
     sentence = f"no store in {nowhere.database}: another application uses the file"
     ended = nowhere.exec("--", "echo", "ran")
     assert (ended.code, ended.stdout, ended.sentence) == (2, b"", sentence)
-    recording = ("import .", "mcp-proxy -- true", "hook install claude-code")
-    for command in ("init", "session open", *recording):
+    for command in ("init", *RECORDING):
         assert refused(nowhere, command, 2) == sentence
     with pytest.raises(InvalidRecordError, match="another application uses the file"):
         open_store(nowhere.database)
@@ -169,7 +169,7 @@ def test_a_file_that_is_no_database_is_damage_and_left_as_it_is(
     garbage = beginning + random.Random(4).randbytes(20_000)
     Path(nowhere.database).write_bytes(garbage)
     damage = f"{nowhere.database} is not an SQLite database, or its beginning is damaged"
-    for command in (*ALL, "init"):
+    for command in (*ALL, *RECORDING, "exec -- echo ran", "init", "gc", "repair"):
         if command == "db check":
             # To this one the damage is not what keeps it from answering, but the answer.
             assert nowhere.run("db", "check").text.startswith(damage)

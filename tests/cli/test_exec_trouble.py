@@ -95,8 +95,9 @@ def test_nothing_is_recorded_beside_a_file_that_is_no_database(nowhere: Cli) -> 
     Path(nowhere.database).parent.mkdir()
     Path(nowhere.database).write_text("a page of text\n")
     ended = nowhere.exec("--", "echo", "ran")
-    assert (ended.code, ended.stdout) == (2, b"")
-    assert ended.sentence.endswith(f"{nowhere.database} is not an SQLite database")
+    assert (ended.code, ended.stdout) == (1, b"")
+    problem = f"{nowhere.database} is not an SQLite database, or its beginning is damaged"
+    assert ended.sentence.startswith(f"{problem}; the command was not run")
     assert [one.name for one in Path(nowhere.database).parent.iterdir()] == ["trail.db"]
 
 
@@ -136,7 +137,7 @@ def test_where_the_start_cannot_be_recorded_nothing_is_run(cli: Cli, tmp_path: P
     assert (ended.code, ended.stdout) == (5, b"")
     assert re.fullmatch(
         r"spool .*/file/spool cannot be created or written: Not a directory; the command was not"
-        r" run: solve this problem, or name another spool with --spool",
+        r" run: solve this problem, or name another --db or --spool",
         ended.sentence,
     )
     assert states(cli) == []

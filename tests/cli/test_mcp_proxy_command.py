@@ -351,10 +351,19 @@ def test_a_cancelled_request_ends_at_the_http_server(cli: Cli, tmp_path: Path) -
     assert states(cli) == [("cancelled", "cancelled")]
 
 
+ODD_EVENTS = {
+    "cr": b"event: message\rdata: %b\r\r",
+    "crlf": b"event: message\r\ndata:\r\ndata: %b\r\n\r\n",
+    "bom": b"\xef\xbb\xbfdata: %b\n\n",
+    "comment": b": wait\n\n: wait\ndata: %b\n\n",
+}
+"""Streams of one event, by the path of the URL."""
+
+
 class OddHandler(QuietHandler):
     """Answers with a stream of events, whose media type has capital letters; or resets.
 
-    The answer has as many letters as the path of the URL.
+    The path of the URL is one of `ODD_EVENTS`, or the number of letters in the answer.
     """
 
     def do_POST(self) -> None:  # noqa: N802  name in the base class
@@ -363,6 +372,17 @@ class OddHandler(QuietHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
             os.close(self.connection.detach())
             self.close_connection = True
+            return
+        if self.path[1:] in ODD_EVENTS:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            said = answer(1, "y") | {"note": "\u2028"}  # no line of events ends with this character
+            events = ODD_EVENTS[self.path[1:]] % json.dumps(said, ensure_ascii=False).encode()
+            for byte in events:  # every byte comes alone
+                self.wfile.write(b"1\r\n%c\r\n" % byte)
+            self.wfile.write(b"0\r\n\r\n")
             return
         text = "y" * int(self.path[1:] or 1)
         event = f"data: {json.dumps(answer(1, text))}\n\n"
@@ -373,6 +393,14 @@ def test_a_media_type_may_have_capital_letters(cli: Cli) -> None:
     with ThreadingHTTPServer(LOOPBACK, OddHandler) as server, serving(server):
         ended = cli.program("mcp-proxy", "--url", url_of(server), stdin=call(1))
     assert json.loads(ended.stdout) == answer(1, "y")
+    assert states(cli) == [("success", None)]
+
+
+@pytest.mark.parametrize("name", ODD_EVENTS)
+def test_an_event_may_have_any_line_ends_and_comments_before_it(cli: Cli, name: str) -> None:
+    with ThreadingHTTPServer(LOOPBACK, OddHandler) as server, serving(server):
+        ended = cli.program("mcp-proxy", "--url", f"{url_of(server)}/{name}", stdin=call(1))
+    assert json.loads(ended.stdout) == answer(1, "y") | {"note": "\u2028"}
     assert states(cli) == [("success", None)]
 
 

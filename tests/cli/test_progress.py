@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,10 +14,12 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
+from tests.importers.sources import claude_line, write_lines
 from tests.support.call_facts import message, next_id
 from tests.support.cli import Cli
 
 from tooltrail.cli import _long_commands
+from tooltrail.cli._importing import import_with_bar
 from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import share_bar
 from tooltrail.cli._output import PROGRESS_LINE, print_array, write_block
@@ -73,6 +76,17 @@ def test_a_bar_erases_no_part_of_a_line(
     assert [row["n"] for row in json.loads(array + end)] == [1, 2]
     assert shown.endswith("\x1b[K" if is_file else "no newline\n")
     assert shown.count("checking") == (5 if is_file else 3)
+
+
+def test_an_import_shows_how_many_bytes_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_long_commands, "_REDRAWN_S", 0)
+    path = write_lines(tmp_path / "a.jsonl", [claude_line("user", "go", n) for n in range(4)])
+    with screen() as seen:
+        import_with_bar(tmp_path / "spool", [path], None, None)
+        shares = re.findall(r"(\d+) %", seen())
+    assert [*map(int, shares)] == [0, 0, 25, 50, 75]
 
 
 def test_no_other_thread_draws() -> None:

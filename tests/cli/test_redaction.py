@@ -154,7 +154,7 @@ def test_a_user_names_more_secrets_in_a_file(cli: Cli) -> None:
         ('[patterns]\nX = "a"', "needs a name"),
         (
             'environment = ["PIN"]',
-            "redaction rule pin is shorter than 8 bytes, so it would match parts of words",
+            "$PIN is shorter than 8 bytes; a match would be part of a word",
         ),
         ('environment = ["PIN"]', "use a longer value"),
     ],

@@ -208,11 +208,11 @@ def test_a_cancellation_that_cannot_be_recorded_is_one_all_the_same() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("timeout_ms", [0, -1, 10**21])
-def test_an_impossible_time_limit_is_refused_before_the_handler_runs(timeout_ms: int) -> None:
+@pytest.mark.parametrize("timeout_ms", [0, -1, 10**21, 1.5, "20"])
+def test_an_impossible_time_limit_is_refused_before_the_handler_runs(timeout_ms: Any) -> None:
     async def handler(_: object) -> str:
         raise AssertionError("it was called")
 
     call = ToolCall(tool_name="Tool")
-    with pytest.raises(ValueError, match="timeout_ms must be from 1"):
+    with pytest.raises(ValueError, match="timeout_ms must be "):
         asyncio.run(ainvoke(handler, call, lambda output: output, timeout_ms=timeout_ms))

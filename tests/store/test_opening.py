@@ -485,9 +485,29 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str, path
         open_store(tmp_path / "trail.db", **arguments)
 
 
-@pytest.mark.parametrize("name", ["database", "spool", "artifacts", "families"])
-def test_an_argument_of_a_wrong_type_is_named(tmp_path: Path, name: str) -> None:
-    arguments: dict[str, Any] = {"database": tmp_path / "trail.db", name: 5}
-    with pytest.raises(InvalidRecordError, match=f"{name} must be of type .*, not int"):
+@pytest.mark.parametrize("value", [5, 0])  # a value that is false is no missing one
+@pytest.mark.parametrize(
+    "name", ["database", "spool", "artifacts", "families", "policy", "strict", "create"]
+)
+def test_an_argument_of_a_wrong_type_is_named(tmp_path: Path, name: str, value: int) -> None:
+    arguments: dict[str, Any] = {"database": tmp_path / "trail.db", name: value}
+    with pytest.raises(InvalidRecordError, match=f"^{name} must be of type .*, not int"):
         open_store(**arguments).open_session()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("begin", [open_store, create_store])
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (-5, "free_bytes is a number of bytes, not -5"),
+        (True, "free_bytes must be of type int, not bool"),
+        (1.5, "free_bytes must be of type int, not float"),
+    ],
+)
+def test_a_size_that_no_disk_has_is_refused(
+    tmp_path: Path, begin: Callable[..., Store], value: object, problem: str
+) -> None:
+    with pytest.raises(InvalidRecordError, match=problem):
+        begin(tmp_path / "trail.db", free_bytes=value)
     assert not list(tmp_path.iterdir())

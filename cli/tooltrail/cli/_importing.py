@@ -3,7 +3,7 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -49,12 +49,12 @@ def import_with_bar(
         TooltrailError: none of the paths can be imported.
     """
     changed_after = 0 if since is None else since.timestamp()
-    found = [*_files(paths)]
-    files = [
-        file
-        for file, state in found
+    found = dict(_files(paths))
+    files = {
+        file: 0 if state is None else state.st_size
+        for file, state in found.items()
         if state is None or stat.S_ISDIR(state.st_mode) or state.st_mtime >= changed_after
-    ]
+    }
     for folder in () if paths else usual_folders(os.environ, Path.home()):
         inside = counted(sum(one.is_relative_to(folder) for one in files), "file")
         say(f"found {inside} in {printable(str(folder))}")
@@ -85,14 +85,16 @@ def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, os.stat_result | None]
 
 
 def _import_all(
-    importer: Importer, files: Sequence[Path], paths: Sequence[Path], format_name: str | None
+    importer: Importer, files: Mapping[Path, int], paths: Sequence[Path], format_name: str | None
 ) -> tuple[list[ImportResult], list[UnknownFormatError]]:
-    """What was imported from each file, and the files of no known format that no path names."""
+    """The results of files, given with their sizes, and the unknown files that no path names."""
     results: list[ImportResult] = []
     skipped: list[UnknownFormatError] = []
-    with progress_bar("importing", len(files)) as update:
-        for done, (file, one) in enumerate(_import_each(importer, files, format_name), 1):
-            update(done, 0)
+    done = 0
+    with progress_bar("importing", sum(files.values())) as update:
+        importer.on_offset = lambda offset: update(done + offset, done + offset)
+        for file, one in _import_each(importer, files, format_name):
+            done += files[file]
             if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
             elif isinstance(one, UnknownFormatError):

@@ -91,8 +91,9 @@ def progress_bar(
     Yields:
         A function to call with the number of processed objects and their stored bytes.
     """
-    reason = "another program may use the database"
-    notice = Timer(_SILENT_S, say, [f"tooltrail: {what} takes long: {reason}"])
+    reasons = "another program may lock the database, or this machine is slow"
+    message = f"tooltrail: {what}: no progress in {_SILENT_S:g} s: {reasons}"
+    notice = Timer(_SILENT_S, say, [message])
     notice.daemon = True
     if may_wait:
         notice.start()

@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import threading
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -217,14 +218,17 @@ class _Bridge:
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[bytes]:
-    """The data of the events of a stream."""
-    lines, data = LineSplitter(), list[bytes]()
+    """The data of the events of a stream, whose lines end with LF, CR or both."""
+    lines, data, last = LineSplitter(), list[bytes](), b""
     async for chunk in response.aiter_bytes():
-        for line in lines.feed(chunk):
-            field, _, value = line.removesuffix(b"\r").partition(b":")
+        # A CR ends a line at once: the next bytes may come much later. An LF after it ends no line.
+        rest = chunk.removeprefix(b"\n") if last == b"\r" else chunk
+        last = chunk[-1:]
+        for line in lines.feed(rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")):
+            field, _, value = line.removeprefix(BOM_UTF8).partition(b":")
             if field == b"data":
                 data.append(value.removeprefix(b" "))
-            elif not line.rstrip(b"\r") and any(data):
+            elif not line and any(data):
                 yield b"\n".join(data)
                 data.clear()
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from tooltrail.cli._config_files import read_config
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.redaction.rules import RuleSet, default_rules
+from tooltrail.redaction.rules import LEAST_OF_VALUE, RuleSet, default_rules
 
 VARIABLE = "TOOLTRAIL_REDACTION"
 """Environment variable that names the file of the user."""
@@ -40,11 +40,14 @@ def _values(names: Iterable[str], environment: Mapping[str, str]) -> dict[str, s
     """The values of variables that are not empty, by the name of their rule.
 
     Raises:
-        ValueError: two variables have one rule.
+        ValueError: a value is too short, or two variables have one rule.
     """
     values: dict[str, str] = {}
     for name in names:
         rule, value = name.lower().replace("_", "-").strip("-"), environment.get(name)
+        if value and len(os.fsencode(value)) < LEAST_OF_VALUE:
+            advice = "a match would be part of a word; leave it out, or use a longer value"
+            raise ValueError(f"${name} is shorter than {LEAST_OF_VALUE} bytes; {advice}")
         if value and values.setdefault(rule, value) != value:
             raise ValueError(f"${name} and another variable have the same rule, {rule}")
     return values

@@ -115,6 +115,7 @@ class Importer:
     """
 
     def __init__(self, spool: Path, rules: RuleSet | None, *, is_dry_run: bool = False) -> None:
+        self.on_offset: Callable[[int], object] = bool  # gets the offset of each line
         self._spool = spool
         self._log = JournalLog(spool / "journal")
         self._rules = rules
@@ -140,7 +141,7 @@ class Importer:
             with path.open("rb") as file:
                 source = Source(name, str(path.resolve()), cursor.read(file))
                 reader = FORMATS[name].reader(path)
-                imported = self.import_lines(source, reader, read_lines(file))
+                imported = self.import_lines(source, reader, map(self._noted, read_lines(file)))
                 # The writer may still complete what is cut; at 0, that is the file as a whole.
                 cut_at = next((one.offset for one in imported.damaged if one.is_cut), None)
                 if not self._is_dry_run:
@@ -150,6 +151,10 @@ class Importer:
                 raise NotFoundError(f"no file {path}") from error
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
         return imported._replace(path=path)
+
+    def _noted(self, line: Line) -> Line:
+        self.on_offset(line.offset)
+        return line
 
     def import_lines(self, source: Source, reader: FileReader, lines: Iterable[Line]) -> Imported:
         """Record what a reader finds in lines of a file.

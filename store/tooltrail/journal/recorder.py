@@ -3,7 +3,6 @@
 from asyncio import Future
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tooltrail.journal.frames import Cursor
@@ -70,7 +69,6 @@ class Recorder:
         from tooltrail.records import Policy  # noqa: PLC0415  the caller has imported it
 
         check_type("policy", policy, Policy)
-        check_type("free_bytes", free_bytes, int, NoneType)
         if acknowledge == "store" and ingestion is None:
             raise InvalidRecordError("`store` cannot be acknowledged without an ingester")
         self.spool = spool

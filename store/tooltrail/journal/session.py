@@ -299,7 +299,8 @@ class Session(AbstractContextManager["Session"], AbstractAsyncContextManager["Se
         more = given.pop("environment", {})
         check_type("environment", more, Mapping)
         environment = environment_json(more)
-        at, digest = given.pop("at", None) or now(), digest_of(environment)
+        at, digest = given.pop("at", None), digest_of(environment)
+        at = now() if at is None else at
         fact = SessionOpened(session=session_id, at=at, environment=digest, **given)
         return [Entry(fact, [environment])], cls(recorder, session_id, is_own=True)
 
@@ -382,7 +383,7 @@ def message_entry(
     fact = MessageAdded(
         session=session,
         id=message_id,
-        at=at or now(),
+        at=now() if at is None else at,
         role=message.role,
         text=digest_of(text),
         document=digest_of(document),

@@ -145,7 +145,8 @@ class DiskFullError(UnavailableError):
 
 def check_type(name: str, value: object, *kinds: type) -> None:
     """Raise `InvalidRecordError` if an argument, such as `call`, has none of the types."""
-    if not isinstance(value, kinds):
+    # A bool is an int in Python.
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds if kind is not NoneType)
         raise InvalidRecordError(f"{name} must be of type {wanted}, not {type(value).__name__}")
 

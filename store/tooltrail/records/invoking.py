@@ -13,6 +13,7 @@ Exceptions that must not be swallowed are raised again after that: `CancelledErr
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
+from types import NoneType
 from typing import Any, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue
@@ -99,10 +100,11 @@ async def ainvoke(
     when it is stopped, that value counts.
 
     Raises:
-        ValueError: `timeout_ms` is below 1 or above a year, or `call` is not a `ToolCall`. Nothing
-            is recorded.
+        ValueError: `timeout_ms` is no integer from 1 to a year, or `call` is not a `ToolCall`.
+            Nothing is recorded.
     """
     check_type("call", call, ToolCall)
+    check_type("timeout_ms", timeout_ms, int, NoneType)
     if timeout_ms is not None and not 1 <= timeout_ms <= MAX_TIMEOUT_MS:
         raise ValueError(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS:,}")
     try:

@@ -10,11 +10,11 @@ NOT of such a comparison is true. A tree is a plain value; `read.expression_sql`
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, get_args
 from uuid import UUID
 
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, check_type
 
 Value: TypeAlias = str | int | float | bool | datetime | UUID | None
 
@@ -137,6 +137,7 @@ def comparisons_of(expression: Expression) -> Iterator[Comparison]:
 
 def check_size(expression: Expression) -> None:
     """Raise `InvalidRecordError` for a tree that a database could refuse, since it is too large."""
+    check_type("filter expression", expression, *get_args(Expression))
     level: tuple[Expression, ...] = (expression,)
     depth = count = 0
     while level:

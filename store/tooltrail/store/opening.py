@@ -66,9 +66,11 @@ def open_store(
         InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server; an
             argument has a wrong type; `acknowledge` is none of the three values; or `create` is
             True, the spool has no journal yet, and the file belongs to another application.
+        DamageError: `create` is True, the spool has no journal yet, and the file is no database.
         TypeError: there is no such option.
         StoreNotFoundError: there is no such file, and `create` is False.
     """
+    check_type("create", create, bool)
     _refuse_wrong(spool, options)
     artifacts = options.get("artifacts")
     # Absolute paths, since the program may change its current folder.
@@ -105,6 +107,11 @@ def _refuse_wrong(spool: object, options: StoreOptions) -> None:
     for unknown in options.keys() - StoreOptions.__annotations__:
         raise TypeError(f"a store has no option {unknown}")
     check_type("spool", spool, str, Path, NoneType)
+    check_type("artifacts", options.get("artifacts"), str, Path, NoneType)
+    check_type("strict", options.get("strict", False), bool)
+    check_type("free_bytes", free_bytes := options.get("free_bytes"), int, NoneType)
+    if free_bytes is not None and free_bytes < 0:
+        raise InvalidRecordError(f"free_bytes is a number of bytes, not {free_bytes}")
     level = options.get("acknowledge")
     if level not in _LEVELS:
         raise InvalidRecordError(f"acknowledge is process, journal or store, not {level!r}")
@@ -126,7 +133,7 @@ def open_existing(target: Target) -> Database:
 
 
 def refuse_other_file(target: Target, spool: Path) -> None:
-    """Raise `InvalidRecordError` for a file that is neither a store nor empty.
+    """Raise `InvalidRecordError` for a file of another program, `DamageError` for no database.
 
     Checks the file before the first record, which would create a spool beside it. A database that
     cannot be read is not refused: it hinders no record.
@@ -141,7 +148,7 @@ def refuse_other_file(target: Target, spool: Path) -> None:
                     refuse_other(connection, InvalidRecordError)
         except DamageError as error:
             if is_no_database(error):
-                raise InvalidRecordError(f"{target} is not an SQLite database") from error
+                raise
 
 
 def store_revision(database: str | Path) -> str:

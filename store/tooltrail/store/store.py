@@ -117,7 +117,8 @@ class Store(AbstractContextManager["Store"]):
         """The budgets of new records."""
         from tooltrail.records import default_policy  # noqa: PLC0415  see `families`
 
-        return self.options.get("policy") or default_policy(self.families)
+        policy = self.options.get("policy")
+        return default_policy(self.families) if policy is None else policy
 
     @_made_once
     def recorder(self) -> "Recorder":

@@ -211,3 +211,34 @@ def test_a_forked_child_is_told_to_open_the_store_again(opened: Database) -> Non
     with os.fdopen(reading) as said:
         assert "open the store again" in said.read()
     assert names(opened) == []
+
+
+@pytest.mark.both_engines
+def test_a_child_that_opens_the_database_again_keeps_what_it_writes_when_its_parent_closes(
+    opened: Database,
+) -> None:
+    parent, child = os.pipe(), os.pipe()
+
+    def write() -> None:
+        again = Database(opened.target)
+        assert names(again) == ["before"]
+        os.write(child[1], b"read")
+        assert os.read(parent[0], 6) == b"closed"
+        with again.write() as connection:
+            add(connection, "of the child")
+        os.write(child[1], b"wrote")
+        os.read(parent[0], 3)  # the connection of the child is still open
+
+    with opened.write() as connection:
+        add(connection, "before")
+    forked = fork(write)
+    assert os.read(child[0], 4) == b"read"
+    opened.close()
+    os.write(parent[1], b"closed")
+    assert os.read(child[0], 5) == b"wrote"
+    seen = names(opened)
+    os.write(parent[1], b"end")
+    assert end_of(forked) == 0
+    assert seen == ["before", "of the child"]
+    for descriptor in (*parent, *child):
+        os.close(descriptor)

@@ -506,6 +506,7 @@ WRONG: list[tuple[str, str, Callable[[Session, Any], object]]] = [
     ("a finished call", "Finished", lambda _, wrong: tool_results_message("openai", [wrong])),
     ("call", "ToolCall", lambda _, wrong: invoke(str, wrong, str)),
     ("call", "ToolCall", lambda _, wrong: asyncio.run(ainvoke(str, wrong, str))),
+    ("result", "FamilyOutput", lambda _, wrong: CompleteOutput.success("Bash", wrong)),
 ]
 
 
@@ -529,6 +530,15 @@ def test_a_wrong_type_of_a_list_or_of_a_store_is_an_invalid_record_too(
         open_store(tmp_path / "other.db", policy=wrong).open_session()
     with pytest.raises(InvalidRecordError, match="free_bytes must be of type int, not str"):
         open_store(tmp_path / "other.db", free_bytes=wrong).open_session()
+
+
+@pytest.mark.parametrize("wrong", [0, "", "2026-11-01"])
+def test_a_time_of_a_wrong_type_is_refused(store: Store, wrong: Any) -> None:
+    with store.open_session() as session:
+        with pytest.raises(InvalidRecordError, match="at cannot be recorded: a time expected"):
+            session.message(Message.of("user", "hi"), at=wrong)
+        with pytest.raises(InvalidRecordError, match="at cannot be recorded: a time expected"):
+            store.open_session(at=wrong)
 
 
 def test_an_unknown_option_of_a_session_is_named(store: Store) -> None:

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import weakref
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -26,11 +27,12 @@ _WRITE: Final = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ W
 could fail; one of PostgreSQL must see commits made while it waited for a lock."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Database:
     """A database. Does not connect before the first transaction.
 
     Safe to share between threads. A forked child cannot use it: the child opens the store again.
+    No transaction may be open at a fork, see `_close_all`.
     Every transaction raises the errors of `translated_errors`.
 
     Attributes:
@@ -41,6 +43,9 @@ class Database:
     _idle: list[DriverConnection] = field(default_factory=list[DriverConnection])
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _pid: int = field(default_factory=os.getpid)
+
+    def __post_init__(self) -> None:
+        _DATABASES.add(self)
 
     @property
     def is_server(self) -> bool:
@@ -76,9 +81,8 @@ class Database:
         """Close idle connections. The database can still be used afterwards."""
         with self._lock:
             idle, self._idle = self._idle, []
-        if self._pid == os.getpid():
-            for driver in idle:
-                _close(driver)
+        for driver in idle:
+            _close(driver)
 
     @contextmanager
     def _transaction(self, begin: tuple[str, str], end: str) -> Generator[Connection]:
@@ -94,8 +98,12 @@ class Database:
 
     def _begun(self, begin: str) -> DriverConnection:
         """A connection inside a transaction. A lost idle connection is replaced."""
+        if self._pid != os.getpid():
+            raise UnavailableError(
+                f"database {self.target}: this process was forked after the store was opened; "
+                "open the store again to read"
+            )
         while True:
-            self._refuse_fork()
             with self._lock:
                 driver = self._idle.pop() if self._idle else None
             is_new = driver is None
@@ -112,7 +120,6 @@ class Database:
                 return driver
 
     def _connect(self) -> DriverConnection:
-        self._refuse_fork()
         with translated_errors(self.target):
             if isinstance(self.target, SqliteTarget):
                 return sqlite.connect(self.target.path)
@@ -133,13 +140,6 @@ class Database:
                 self._idle.append(driver)
                 return
         _close(driver)
-
-    def _refuse_fork(self) -> None:
-        if self._pid != os.getpid():
-            raise UnavailableError(
-                f"database {self.target}: this process was forked after the store was opened; "
-                "open the store again to read"
-            )
 
 
 def ensure_wal(database: Database) -> None:
@@ -166,3 +166,19 @@ def ensure_wal(database: Database) -> None:
 def _close(driver: DriverConnection) -> None:
     with suppress(Exception):  # the connection is no longer needed
         driver.close()
+
+
+_DATABASES: Final = weakref.WeakSet[Database]()
+
+
+def _close_all() -> None:
+    """Close idle connections before a fork.
+
+    A child inherits what SQLite knows of an open file, but not the locks. SQLite would take no lock
+    when the child opens the file again, and another process could damage the database.
+    """
+    for database in list(_DATABASES):
+        database.close()
+
+
+os.register_at_fork(before=_close_all)

@@ -9,6 +9,7 @@ leads a page, a hint in the conditions of the other lists prevents SQLite from u
 
 from typing import Any, Final
 
+from tooltrail.records.errors import check_type
 from tooltrail.store.filters import COLUMN_OF, LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES
 from tooltrail.store.read.rows import Sql, is_in
@@ -35,6 +36,7 @@ def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list
 
     `lead` is the member whose index SQLite should use, or `started_at`; None for any index.
     """
+    check_type("where", filters, InvocationFilter)
     found: list[Sql] = []
     for name in (*LISTS, "min_size"):
         found += member_conditions(filters, name, indexed=lead in (None, name))

@@ -246,6 +246,7 @@ def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str) 
 
 def simplified(filters: InvocationFilter) -> InvocationFilter:
     """The same filter without duplicate values, and with lists that other conditions imply."""
+    check_type("where", filters, InvocationFilter)
     if filters.expression is not None:
         from tooltrail.store.expressions import required_values  # noqa: PLC0415  rarely needed
 

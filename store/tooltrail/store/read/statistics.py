@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, check_type
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import EPOCH, LEAST_KEY
 from tooltrail.store.filters import FAILED, OUTCOMES, InvocationFilter
@@ -183,6 +183,8 @@ def call_statistics(
     with_surfaces: bool,
 ) -> list[CallStatistics]:
     """See `Reader.statistics`."""
+    check_type("where", filters, InvocationFilter)
+    check_type("by", by, Sequence)
     if isinstance(by, str) or not by or len({*by} & {*GROUPS}) < len(by):
         raise InvalidRecordError(f"calls are not grouped by {by!r:.80}, but by {', '.join(GROUPS)}")
 
