@@ -95,7 +95,7 @@ def test_nothing_is_recorded_beside_a_file_that_is_no_database(nowhere: Cli) -> 
     Path(nowhere.database).parent.mkdir()
     Path(nowhere.database).write_text("a page of text\n")
     ended = nowhere.exec("--", "echo", "ran")
-    assert (ended.code, ended.stdout) == (1, b"")
+    assert (ended.code, ended.stdout) == (5, b"")
     problem = f"{nowhere.database} is not an SQLite database, or its beginning is damaged"
     assert ended.sentence.startswith(f"{problem}; the command was not run")
     assert [one.name for one in Path(nowhere.database).parent.iterdir()] == ["trail.db"]

@@ -30,7 +30,7 @@ from tooltrail.cli._recording import Recording, StreamCapture, used_policy
 from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._standard import drop_unwritten, open_missing
 from tooltrail.journal.frames import Cursor
-from tooltrail.records import errors
+from tooltrail.records.errors import InvalidRecordError, TooltrailError, UnavailableError
 from tooltrail.redaction.rules import RuleSet
 from tooltrail.store.engines.targets import is_there, parse_target
 from tooltrail.store.roots import default_spool
@@ -57,15 +57,15 @@ def main(arguments: Sequence[str]) -> int | None:
         say("Try 'tooltrail exec -h' for help.\n")
         say(f"Error: {problem}")
         return ExitCode.USAGE
-    except errors.InvalidRecordError as error:
+    except InvalidRecordError as error:
         say(f"tooltrail: {error}")
         return ExitCode.USAGE
-    except errors.TooltrailError as error:
+    except TooltrailError as error:
         say(
             f"tooltrail: {error}; the command was not run: solve this problem, or name another"
             " --db or --spool"
         )
-        return ExitCode.DAMAGED if isinstance(error, errors.DamageError) else ExitCode.UNAVAILABLE
+        return ExitCode.UNAVAILABLE
     finally:
         drop_unwritten()
 
@@ -75,12 +75,12 @@ def run_recorded(request: Request) -> int:
 
     Raises:
         InvalidRecordError: the policy, or the name of the store or the session, is invalid.
-        UnavailableError, DamageError: the start cannot be recorded. The command was not run.
+        UnavailableError: the start cannot be recorded. The command was not run.
     """
     target = parse_target(request.db or default_database())
     spool = Path(request.spool) if request.spool else default_spool(target)
     has_database = True
-    with suppress(errors.UnavailableError):  # a database that cannot be reached hinders no record
+    with suppress(UnavailableError):  # a database that cannot be reached hinders no record
         has_database = is_there(target)
     # If the journal cannot be reached, recording the start raises the error.
     has_journal = os.path.exists(spool / "journal")  # noqa: PTH110  never raises, unlike `Path.exists`
