@@ -5,9 +5,7 @@ import random
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from importlib import import_module
 from typing import Final
 
@@ -26,41 +24,64 @@ _LONGEST_PAUSE_S: Final = 5.0
 """Longest back-off in seconds while the database or the sink fails; doubled after each failure."""
 
 
-_INGESTERS: Final["weakref.WeakSet[BackgroundIngester]"] = weakref.WeakSet()
-_FORKING: Final = threading.RLock()
-_HELD: Final = ExitStack()
-"""The gates of all ingesters during a fork."""
+class _ForkGate:
+    """Entered by a thread that uses a database driver: a fork must not interrupt the driver.
+
+    Threads of several stores may be inside at once. A fork waits until they have left, and other
+    threads enter after the fork.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin without a thread inside, as in a forked child."""
+        self._changed = threading.Condition()
+        self._inside = set[int]()
+        self._forking = set[int]()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._forking)
+            self._inside.add(threading.get_ident())
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._inside.discard(threading.get_ident())
+            self._changed.notify_all()
+
+    def begin_fork(self) -> None:
+        self._changed.acquire()
+        self._forking.add(threading.get_ident())
+        # The thread that forks may itself be inside.
+        self._changed.wait_for(lambda: self._inside <= {threading.get_ident()})
+
+    def end_fork(self) -> None:
+        self._forking.discard(threading.get_ident())
+        self._changed.notify_all()
+        self._changed.release()
 
 
-def _begin_fork() -> None:
-    _FORKING.acquire()
-    for one in list(_INGESTERS):
-        _HELD.enter_context(one.gate)
-
-
-def _end_fork() -> None:
-    _HELD.close()
-    _FORKING.release()
-
+_FORK_GATE: Final = _ForkGate()
 
 # A driver uses `logging`, which takes a lock of its own at a fork. It is imported first: the hooks
-# before a fork run in reverse order, so the gates are closed before that lock is taken.
+# before a fork run in reverse order, so the gate is entered before that lock is taken.
 import_module("logging")
-os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_child=_end_fork)
+os.register_at_fork(
+    before=_FORK_GATE.begin_fork,
+    after_in_parent=_FORK_GATE.end_fork,
+    after_in_child=_FORK_GATE.reset,
+)
 
 
 class BackgroundIngester:
     """Keeps the database up to date with one journal. Safe for threads and forked children.
 
     `connect` returns the ingester of the journal, and raises while the store cannot be opened.
-
-    Attributes:
-        gate: held while a database driver is used: a fork must not interrupt the driver.
     """
 
     def __init__(self, connect: Callable[[], Ingester]) -> None:
         """Prepare. The thread starts with the first `notice`."""
-        self.gate = threading.RLock()
         self._connect = connect
         self._pid = os.getpid()
         self._ingester: Ingester | None = None
@@ -71,7 +92,6 @@ class BackgroundIngester:
         self._is_closing = False
         self._round = 0
         self._problem: Exception | None = None
-        _INGESTERS.add(self)
 
     def notice(self) -> None:
         """Wake the thread after facts were appended. Returns at once."""
@@ -110,7 +130,8 @@ class BackgroundIngester:
                 self._is_urgent = True
                 self.notice()
                 self._state.wait(left)
-        ingester.check_kept(cursors)
+        with _FORK_GATE:
+            ingester.check_kept(cursors)
 
     def close(self) -> None:
         """Ingest the facts that were appended so far, if possible, and stop the thread."""
@@ -149,7 +170,7 @@ class BackgroundIngester:
         """Try to ingest once, and return the pause in seconds before the next attempt."""
         problem: Exception | None = None
         try:
-            with self.gate:
+            with _FORK_GATE:
                 if self._ingester is None:
                     self._ingester = self._connect()
                 self._ingester.ingest()
