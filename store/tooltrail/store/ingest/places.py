@@ -39,18 +39,6 @@ _PLACE: Final = Columns(
 WHOLE_JOURNAL: Final = (0, 0)
 """Segment and offset of a rejected fact about a complete journal, not about a place in it."""
 
-LEDGER_JOURNALS: Final = """
-(WITH RECURSIVE found(key) AS (SELECT min(journal_key) FROM ledger_entries UNION ALL
-SELECT (SELECT min(journal_key) FROM ledger_entries WHERE journal_key > found.key) FROM found
-WHERE found.key IS NOT NULL) SELECT key FROM found WHERE key IS NOT NULL)"""
-"""Selects the keys of the journals with ledger entries, even if the row of a journal is missing."""
-
-ALTERED_JOURNALS: Final = f"""
-SELECT ledger.key FROM {LEDGER_JOURNALS} AS ledger
-LEFT JOIN journals ON journals.key = ledger.key WHERE journals.key IS NULL OR EXISTS
-(SELECT 1 FROM ledger_entries WHERE journal_key = ledger.key AND n = journals.next_index)"""
-"""Selects the keys of journals whose row is missing, or older than the ledger."""
-
 Behind: TypeAlias = Literal["facts", "dead program"]
 
 _OPEN: Final = (
