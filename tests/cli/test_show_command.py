@@ -19,6 +19,7 @@ from tooltrail.records import (
     default_families,
 )
 from tooltrail.records._error_receipts import ERROR_RENDERER_VERSION
+from tooltrail.records.digests import digest_of
 from tooltrail.store import Session, open_store
 
 OUT = b"first line\n\xff\xfe no text \0\n" + b"".join(b"line %d\n" % n for n in range(9_000))
@@ -271,16 +272,26 @@ def test_rerender_as_json_has_both_texts(cli: Cli, monkeypatch: pytest.MonkeyPat
     use_today(monkeypatch, "today\n", 0)
     ended = cli.run("show", name, "--rerender", "--json")
     assert ended.code == 1
-    assert ended.records == [
+    (found,) = ended.records
+    policy = found["today"]["policy_digest"]
+    stored, today = (
         {
-            "schema_version": 1,
-            "invocation_id": name,
-            "state": "drifted",
-            "reason": "renderer command 0 gives other text, although its version is the same",
-            "stored": {"text": "then\n", "renderer_name": "command", "renderer_version": 0},
-            "today": {"text": "today\n", "renderer_name": "command", "renderer_version": 0},
+            "text": text,
+            "digest": digest_of(text.encode()),
+            "renderer_name": "command",
+            "renderer_version": 0,
+            "policy_digest": policy,
         }
-    ]
+        for text in ("then\n", "today\n")
+    )
+    assert found == {
+        "schema_version": 1,
+        "invocation_id": name,
+        "state": "drifted",
+        "reason": "renderer command 0 gives other text, although its version is the same",
+        "stored": stored,
+        "today": today,
+    }
     use_today(monkeypatch, "then\n", 1)
     (found,) = cli.ok("show", name, "--rerender", "--json").records
     assert (found["state"], found["reason"]) == ("same", "")

@@ -33,7 +33,6 @@ from .keep.pruning import plan_pruning as plan_pruning
 from .keep.pruning import prune as prune
 from .keep.relocating import RelocationReport as RelocationReport
 from .keep.relocating import relocate as relocate
-from .keep.rerendering import RenderedText as RenderedText
 from .keep.rerendering import Rerendering as Rerendering
 from .keep.rerendering import RerenderingState as RerenderingState
 from .keep.rerendering import rerender as rerender

@@ -99,10 +99,13 @@ def encode_body(data: bytes) -> tuple[str, bytes]:
     return "raw", data
 
 
-def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> bytes:
-    """The bytes of a body; raises `DamageError` if the stored bytes were altered or erased."""
+def decode_body(digest: str, size: object, encoding: object, data: object) -> bytes:
+    """The bytes of a body; raises `DamageError` if its row was altered, or the bytes erased."""
     if data is None:
         raise DamageError(f"body {digest} was erased or lost", path=digest)
+    # SQLite accepts any type in any column.
+    if not isinstance(data, bytes) or not isinstance(size, int):
+        raise DamageError(f"body {digest} is damaged: its row is altered", path=digest)
     if encoding == "zstd":
         try:
             # A damaged header may announce more bytes than there is memory for.
@@ -111,7 +114,7 @@ def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> by
             data = _CODEC.decompressor.decompress(
                 data, max_output_size=size, allow_extra_data=False
             )
-        except zstandard.ZstdError as error:
+        except (zstandard.ZstdError, MemoryError) as error:
             raise DamageError(f"body {digest} is damaged: {error}", path=digest) from error
     elif encoding != "raw":
         raise DamageError(f"body {digest} is damaged: its encoding is unknown", path=digest)

@@ -165,6 +165,11 @@ class ReceiptView:
     renderer_version: int
     policy_digest: Digest
 
+    @property
+    def renderer(self) -> str:
+        """Name and version of the renderer."""
+        return f"{self.renderer_name} {self.renderer_version}"
+
 
 @dataclass(frozen=True, slots=True)
 class InvocationDetail:

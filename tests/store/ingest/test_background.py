@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,6 +17,7 @@ from tests.support.processes import run_python
 from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
+from tooltrail.journal import Cursor
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.invocation import Finished
 from tooltrail.journal.session import Session
@@ -196,6 +197,33 @@ def test_a_store_that_waits_for_its_database_delays_only_forks(tmp_path: Path) -
         forking.join()
         assert record() == "store"
     waiting.close()
+
+
+def test_a_fork_waits_until_no_recorder_looks_at_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_inside, may_leave = threading.Event(), threading.Event()
+    check_kept = Ingester.check_kept
+
+    def check_slowly(ingester: Ingester, cursors: Sequence[Cursor]) -> None:
+        is_inside.set()
+        may_leave.wait()
+        check_kept(ingester, cursors)
+
+    monkeypatch.setattr(Ingester, "check_kept", check_slowly)
+    with create_store(tmp_path / "a.db", acknowledge="store") as store:
+        recording = threading.Thread(target=store.open_session, daemon=True)
+        forking = threading.Thread(target=lambda: end_of(fork(bool)))
+        recording.start()
+        is_inside.wait()
+        try:
+            forking.start()
+            forking.join(0.2)
+            assert forking.is_alive()
+        finally:
+            may_leave.set()
+        forking.join()
+        recording.join()
 
 
 AT_EXIT = """

@@ -35,15 +35,14 @@ from tooltrail.records import (
     render,
 )
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.store.keep.rerendering import RenderedText, Rerendering, rerender
+from tooltrail.store.keep.rerendering import Rerendering, rerender
+from tooltrail.store.read.reader import Reader
 from tooltrail.store.store import Store
 from tooltrail.store.views import Erasure, InvocationDetail, InvocationView, ReceiptView
 
 BIG = b"".join(b"%08d\n" % n for n in range(50_000))
 TODAY = default_families()
 THEN = reworded("command", "exit status 0\n", version=4)
-STORED = RenderedText("exit status 0\n", "command", 4)
-"""What the families of `THEN` give for every command."""
 
 
 class WiderBudget(Budget):
@@ -75,10 +74,16 @@ class Recorded:
         return self.policies[digest]
 
     def rerender(self, families: FamilyRegistry) -> Rerendering:
-        return rerender(self, self.detail, families)
+        return rerender(cast("Reader", self), self.detail, families)
 
-    def same(self, today: RenderedText = STORED) -> Rerendering:
-        return Rerendering(self.detail.summary.id, "same", "", STORED, today)
+    def today(self, text: str, version: int) -> ReceiptView:
+        assert self.detail.receipt is not None
+        digest = digest_of(text.encode())
+        return replace(self.detail.receipt, text=text, digest=digest, renderer_version=version)
+
+    def same(self, today: ReceiptView | None = None) -> Rerendering:
+        stored = self.detail.receipt
+        return Rerendering(self.detail.summary.id, "same", "", stored, today or stored)
 
 
 class _Publisher:
@@ -106,7 +111,7 @@ def record(
         b"",
         used.digest,
         canonical_json=canonical.to_json().decode(),
-        receipt=ReceiptView(shown.text, digest_of(b""), *renderer, used.digest),
+        receipt=ReceiptView(shown.text, digest_of(shown.to_bytes()), *renderer, used.digest),
     )
     return Recorded(detail, {used.digest: used.to_json().decode()})
 
@@ -150,9 +155,9 @@ def test_other_text_of_another_version_is_drift() -> None:
     kept = record(made())
     found = kept.rerender(reworded("command", "Exited with 0\n", version=5))
     reason = "the receipt was rendered by command 4, the current renderer is command 5"
-    today = RenderedText("Exited with 0\n", "command", 5)
+    today = kept.today("Exited with 0\n", 5)
     name = kept.detail.summary.id
-    assert found == Rerendering(name, "drifted", reason, STORED, today)
+    assert found == Rerendering(name, "drifted", reason, kept.detail.receipt, today)
     assert found.state == "drifted"
     assert kept.rerender(THEN) == kept.same()
 
@@ -172,7 +177,7 @@ def test_a_missing_line_end_is_drift() -> None:
 def test_the_same_text_of_another_version_is_no_drift() -> None:
     kept = record(made())
     found = kept.rerender(reworded("command", "exit status 0\n", version=5))
-    assert found == kept.same(RenderedText("exit status 0\n", "command", 5))
+    assert found == kept.same(kept.today("exit status 0\n", 5))
     assert found.state == "same"
 
 
@@ -194,14 +199,14 @@ def test_a_canonical_result_that_no_renderer_reads_any_more_is_drift(
     kept = record(made())
     found = kept.rerender(reworded("command", renderer))
     reason = f"the current command family cannot render the canonical result: {why}"
-    assert found == Rerendering(kept.detail.summary.id, "drifted", reason, STORED, None)
+    assert found == Rerendering(kept.detail.summary.id, "drifted", reason, kept.detail.receipt)
 
 
 def test_the_receipt_of_a_family_that_is_gone_cannot_be_compared() -> None:
     kept = record(made())
     found = kept.rerender(without("command"))
     reason = "the family 'command' is not known to this program"
-    assert found == Rerendering(kept.detail.summary.id, "incomparable", reason, STORED)
+    assert found == Rerendering(kept.detail.summary.id, "incomparable", reason, kept.detail.receipt)
 
 
 def test_a_policy_with_fewer_numbers_than_today_s_has_today_s_defaults() -> None:
@@ -243,7 +248,7 @@ def test_a_policy_of_another_kind_is_not_readable(document: str, why: str) -> No
     found = kept.rerender(TODAY)
     assert found.state == "incomparable"
     assert found.reason.startswith(f"the policy is not readable: {why}")
-    assert found.stored == STORED
+    assert found.stored == kept.detail.receipt
 
 
 def test_families_and_tools_that_came_or_went_do_not_stand_in_the_way() -> None:
@@ -317,5 +322,5 @@ def test_the_receipt_of_another_program_is_not_compared() -> None:
     kept.detail = replace(kept.detail, receipt=seen, canonical_json=None)
     found = kept.rerender(TODAY)
     assert found.state == "not_rendered"
-    assert found.stored == RenderedText(seen.text, "seen", 0)
+    assert found.stored == seen
     assert "another program" in found.reason

@@ -75,3 +75,16 @@ def test_more_than_one_query_takes_are_given(parts: StoreParts) -> None:
     parts.ingest(*entries_of(made))
     assert [one.id for one in feed.poll()] == [one.started.id for one in made]
     assert feed.poll() == []
+
+
+@pytest.mark.both_engines
+def test_calls_of_several_journals_are_given_once(parts: StoreParts) -> None:
+    feed, other = InvocationFeed(parts.reader), parts.other_journal()
+    feed.poll()
+    first, second = call(SESSION, 1, receipt=b"r"), call(SESSION, 2, receipt=b"r")
+    other.ingest(first.start)
+    parts.ingest(*second.entries())
+    assert [one.id for one in feed.poll()] == [first.started.id, second.started.id]
+    parts.ingest(second.start, *first.entries()[1:])
+    assert [(one.id, one.state) for one in feed.poll()] == [(first.started.id, "success")]
+    assert feed.poll() == []

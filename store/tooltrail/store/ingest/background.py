@@ -130,7 +130,8 @@ class BackgroundIngester:
                 self._is_urgent = True
                 self.notice()
                 self._state.wait(left)
-        ingester.check_kept(cursors)
+        with _FORK_GATE:
+            ingester.check_kept(cursors)
 
     def close(self) -> None:
         """Ingest the facts that were appended so far, if possible, and stop the thread."""

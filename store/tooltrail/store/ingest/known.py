@@ -1,13 +1,11 @@
 """Loads the stored state of the sessions, calls and messages that a batch of facts names."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import DamageError
 from tooltrail.records.fact_spelling import body_digests
 from tooltrail.records.facts import (
     AgentLeg,
@@ -20,7 +18,6 @@ from tooltrail.records.facts import (
     MessageAdded,
     ToolsOffered,
 )
-from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import NO_NUMBER, digest_from, uuid_from
 
@@ -171,19 +168,6 @@ def load_calls(connection: Connection, ids: Iterable[UUID]) -> dict[UUID, Call]:
         )
         for name, (key, session, family, policy, begun_in, begun, ended_in, ended) in found.items()
     }
-
-
-def load_bodies(connection: Connection, digests: Iterable[Digest]) -> dict[Digest, bytes]:
-    """The bytes of bodies by digest. Missing and damaged bodies are left out."""
-    found: dict[Digest, bytes] = {}
-    for name, *stored in connection.query_each(
-        "SELECT digest, size, encoding, data FROM bodies WHERE digest IN (?)",
-        [connection.sha(one) for one in digests],
-    ):
-        digest = digest_from(name)
-        with suppress(DamageError):
-            found[digest] = decode_body(digest, *stored)
-    return found
 
 
 def take_seq(connection: Connection, session: Session) -> int:

@@ -28,28 +28,16 @@ from tooltrail.records.errors import DamageError, InvalidRecordError, Unavailabl
 from tooltrail.records.ids import keyed_id
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.engines.failures import RESTORE
-from tooltrail.store.engines.values import uuid_from
+from tooltrail.store.read.columns import Columns, damage_of
 
 if TYPE_CHECKING:
     from tooltrail.records.facts import AnswerStarted, CallStarted
 
-_CURSOR: Final = "segment, segment_offset, next_index, head, frame_offset, entry_count"
+_PLACE: Final = Columns(
+    "journals: key id segment segment_offset next_index head frame_offset entry_count"
+)
 WHOLE_JOURNAL: Final = (0, 0)
 """Segment and offset of a rejected fact about a complete journal, not about a place in it."""
-
-_KINDS: Final = {"head": bytes | None, "frame_offset": int | None}
-
-LEDGER_JOURNALS: Final = """
-(WITH RECURSIVE found(key) AS (SELECT min(journal_key) FROM ledger_entries UNION ALL
-SELECT (SELECT min(journal_key) FROM ledger_entries WHERE journal_key > found.key) FROM found
-WHERE found.key IS NOT NULL) SELECT key FROM found WHERE key IS NOT NULL)"""
-"""Selects the keys of the journals with ledger entries, even if the row of a journal is missing."""
-
-ALTERED_JOURNALS: Final = f"""
-SELECT ledger.key FROM {LEDGER_JOURNALS} AS ledger
-LEFT JOIN journals ON journals.key = ledger.key WHERE journals.key IS NULL OR EXISTS
-(SELECT 1 FROM ledger_entries WHERE journal_key = ledger.key AND n = journals.next_index)"""
-"""Selects the keys of journals whose row is missing, or older than the ledger."""
 
 Behind: TypeAlias = Literal["facts", "dead program"]
 
@@ -123,7 +111,7 @@ def find_place(connection: Connection, folder: Path) -> Place | None:
         return None
     name = connection.uuid(journal)
     rows = connection.query(
-        f"SELECT key, id, branch_of, {_CURSOR} FROM journals WHERE id = ? OR branch_of = ?"
+        f"SELECT {_PLACE.sql}, branch_of FROM journals WHERE id = ? OR branch_of = ?"
         " ORDER BY key DESC",
         (name, name),
     )
@@ -201,18 +189,17 @@ def _is_behind_damage(folder: Path, cursor: Cursor) -> bool:
 
 
 def _place_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Place:
-    """The place in the row of a journal: its key, id and `branch_of`, and the columns `_CURSOR`."""
-    key, name, branch_of, *columns = row
-    for column, value in zip(_CURSOR.split(", "), columns, strict=True):
-        if not isinstance(value, _KINDS.get(column, int)):
-            message = f"journals.{column} of journal {journal} is damaged; {RESTORE}"
-            raise DamageError(message, path=str(connection.target))
-    segment, offset, index, head, frame_offset, count = columns
+    """The place in the row of a journal, which has the columns `_PLACE` and `branch_of`."""
+    values, problems = _PLACE.read(row)
+    if damage := damage_of("journals", values["key"], problems):
+        raise DamageError(f"{damage}; {RESTORE}", path=str(connection.target))
+    key, name, segment, offset, index, head, frame_offset, count = values.values()
+    branch_of = row[-1]
     # The hash before the first frame of a journal is a constant, not the hash of a frame.
     is_new = not (index or count) and branch_of is None
     cursor = Cursor(segment, offset, index, Cursor().hash if is_new else head)
     root = None if branch_of is None else journal
-    return Place(key, uuid_from(name), cursor, frame_offset, count, root)
+    return Place(key, name, cursor, frame_offset, count, root)
 
 
 def move_place(

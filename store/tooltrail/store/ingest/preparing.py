@@ -14,8 +14,9 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.records.digests import EMPTY, Digest
 from tooltrail.records.facts import CallEnded, CallStarted, Fact
 from tooltrail.store.engines.database import Database
-from tooltrail.store.ingest.known import Call, load_bodies, load_calls
+from tooltrail.store.ingest.known import Call, load_calls
 from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker
+from tooltrail.store.read.bodies import load_bodies
 
 
 class Item(NamedTuple):
@@ -52,7 +53,8 @@ def prepare(database: Database, maker: OutcomeMaker, sources: Sequence[Frame | G
     with database.read() as connection:
         starts |= load_calls(connection, ended)
         unknown = {one.policy for one in starts.values()} - maker.policies.keys()
-        policies |= load_bodies(connection, unknown - policies.keys())
+        stored = load_bodies(connection, unknown - policies.keys())
+    policies |= {name: one.data for name, one in stored.items() if one.data is not None}
     for digest in unknown & policies.keys():
         with suppress(InvalidRecordError):  # calls that need it are rejected, with their bytes
             maker.learn_policy(digest, policies[digest])

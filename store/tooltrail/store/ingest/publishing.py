@@ -40,8 +40,8 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from, uuid_from
 from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.ingest.known import load_bodies
 from tooltrail.store.ingest.places import Place
+from tooltrail.store.read.bodies import load_bodies
 
 RETRY_AFTER_S: Final = 30.0
 """Seconds before an unreachable sink is retried."""
@@ -231,7 +231,7 @@ class Publisher:
         content = None
         if stream.spooled is None:
             with self._database.read() as connection:
-                content = load_bodies(connection, [stream.digest]).get(stream.digest)
+                content = load_bodies(connection, [stream.digest])[stream.digest].data
         stored = self._send(PendingArtifact(stream, content))
         with self._database.write() as connection:
             write_artifacts(connection, place.key, [stored], [])

@@ -12,7 +12,6 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.failures import CHECK
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.info import check_revision, read_info
-from tooltrail.store.ingest.places import ALTERED_JOURNALS
 from tooltrail.store.read.columns import Columns, damage_of
 from tooltrail.store.read.rows import Sql, fetch
 from tooltrail.store.search.index import check_index
@@ -122,8 +121,6 @@ def _own_rows(connection: Connection) -> Iterator[str]:
         for values, problems in map(columns.read, rows):
             if damage := damage_of(table, values["key"], problems):
                 yield damage
-    for (key,) in connection.query(ALTERED_JOURNALS):
-        yield f"row {key} of journals is missing or altered: the ledger is ahead of it"
 
 
 def _schema(connection: Connection) -> Iterator[str]:

@@ -6,7 +6,7 @@ the canonical result again, from the complete output.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -14,37 +14,19 @@ from pydantic import ValidationError
 from tooltrail.journal.invocation import SEEN
 from tooltrail.records import CanonicalResult, FamilyRegistry, render, stored_policy
 from tooltrail.records._error_text import one_line
-from tooltrail.records.digests import Digest
+from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import DamageError, InvalidRecordError, TooltrailError
 from tooltrail.records.policy_documents import first_complaint
+from tooltrail.store.views import ReceiptView
 
 if TYPE_CHECKING:
-    from tooltrail.store.views import InvocationDetail, ReceiptView
+    from tooltrail.store.read.reader import Reader
+    from tooltrail.store.views import InvocationDetail
 
 _REASON_CHARS: Final = 300
 """Most characters to quote of an error, whose message a family may choose."""
 
 RerenderingState = Literal["same", "drifted", "incomparable", "not_rendered", "open"]
-
-
-class Policies(Protocol):
-    """A source of stored policies, such as a `Reader`."""
-
-    def policy_json(self, digest: Digest) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedText:
-    """The text of a receipt, and its renderer."""
-
-    text: str
-    renderer_name: str
-    renderer_version: int
-
-    @property
-    def renderer(self) -> str:
-        """Name and version of the renderer."""
-        return f"{self.renderer_name} {self.renderer_version}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +45,24 @@ class Rerendering:
     invocation_id: UUID
     state: RerenderingState
     reason: str = ""
-    stored: RenderedText | None = None
-    today: RenderedText | None = None
+    stored: ReceiptView | None = None
+    today: ReceiptView | None = None
 
 
-def rerender(
-    policies: Policies, detail: "InvocationDetail", families: FamilyRegistry
-) -> Rerendering:
+def rerender(reader: "Reader", detail: "InvocationDetail", families: FamilyRegistry) -> Rerendering:
     """Compare the receipt of an invocation with the output of the current renderer of its family.
 
     Raises `DamageError` if a surface or the policy is missing or altered.
     """
-    found, receipt = detail.summary.id, detail.receipt
-    if receipt is None or detail.canonical_json is None or receipt.renderer_name == SEEN:
+    found, stored = detail.summary.id, detail.receipt
+    if stored is None or detail.canonical_json is None or stored.renderer_name == SEEN:
         return _uncompared(detail)
-    stored = _stored(receipt)
-    document = policies.policy_json(detail.policy_digest)
+    document = reader.policy_json(detail.policy_digest)
     family = families.find(detail.summary.family)
     if family is None:
         reason = f"the family {detail.summary.family!r} is not known to this program"
         return Rerendering(found, "incomparable", reason, stored)
-    family = families.find(receipt.renderer_name) or family
+    family = families.find(stored.renderer_name) or family
     try:
         # Only with this family: the budgets of other families stay as stored.
         policy = stored_policy(document, FamilyRegistry(family))
@@ -96,7 +75,8 @@ def rerender(
         problem = f"cannot render the canonical result: {_why(error)}"
         reason = f"the current {family.name} family {problem}"
         return Rerendering(found, "drifted", reason, stored)
-    today = RenderedText(made.text, made.renderer_name, made.renderer_version)
+    by = (made.renderer_name, made.renderer_version)
+    today = ReceiptView(made.text, digest_of(made.to_bytes()), *by, stored.policy_digest)
     if today.text == stored.text:
         return Rerendering(found, "same", "", stored, today)
     before, current = stored.renderer, today.renderer
@@ -113,7 +93,7 @@ def _uncompared(detail: "InvocationDetail") -> Rerendering:
         return Rerendering(found, "open", "the invocation has not ended, so there is no receipt")
     if receipt is not None and receipt.renderer_name == SEEN:
         reason = f"another program made the receipt (renderer {SEEN})"
-        return Rerendering(found, "not_rendered", reason, _stored(receipt))
+        return Rerendering(found, "not_rendered", reason, receipt)
     surface = "canonical" if receipt is not None else "receipt"
     reason = detail.absence_of(surface)
     if surface in detail.not_recorded:
@@ -121,10 +101,6 @@ def _uncompared(detail: "InvocationDetail") -> Rerendering:
     if any(one.name == surface for one in detail.erased):
         return Rerendering(found, "incomparable", reason)
     raise DamageError(f"a surface of invocation {found} is missing", path=str(found))
-
-
-def _stored(receipt: "ReceiptView") -> RenderedText:
-    return RenderedText(receipt.text, receipt.renderer_name, receipt.renderer_version)
 
 
 def _why(error: BaseException) -> str:

@@ -9,15 +9,14 @@ from tooltrail.store.read.conditions import conditions_of
 from tooltrail.store.read.environments import resolved
 from tooltrail.store.read.pages import SMALL, WITH_SESSION, invocation_view
 from tooltrail.store.read.reader import Reader
-from tooltrail.store.read.rows import Sql, fetch, fetch_each, fetch_value, joined
+from tooltrail.store.read.rows import Sql, fetch, fetch_each, joined
 from tooltrail.store.views import InvocationView
 
-_LOOK_BACK: Final = 1_000
-"""Number of keys before the newest to read again. On PostgreSQL, a smaller key may be committed
-later than a greater one."""
-
-# The first condition selects the partial index.
-_OPEN: Final = Sql("SELECT key FROM invocations WHERE state <> 'success' AND state = 'started'")
+_CHANGED: Final = """
+SELECT i.key FROM ledger_entries AS e JOIN invocations AS i ON i.id = e.subject_id
+WHERE e.journal_key = ? AND e.n >= ? AND e.n < ?
+AND ((i.journal_key = e.journal_key AND i.start_entry = e.n)
+OR (i.end_journal_key = e.journal_key AND i.end_entry = e.n))"""
 
 _ORDER: Final = " ORDER BY invocations.key"
 
@@ -25,7 +24,7 @@ _ORDER: Final = " ORDER BY invocations.key"
 class InvocationFeed:
     """Follows the beginnings and ends of invocations from the first poll on. For one thread.
 
-    Each poll costs two index scans, whatever the size of the store.
+    Each poll reads the ledger entries since the last one, whatever the size of the store.
 
     Args:
         reader: reader of the store.
@@ -35,9 +34,7 @@ class InvocationFeed:
     def __init__(self, reader: Reader, where: InvocationFilter = ALL) -> None:
         self._database = reader.database
         self._where = where
-        self._newest: int | None = None
-        self._recent: set[int] = set()
-        self._open: set[int] = set()
+        self._ends: dict[int, int] | None = None
 
     def poll(self) -> list[InvocationView]:
         """The invocations that began or ended since the last poll, in the order of their keys.
@@ -57,18 +54,11 @@ class InvocationFeed:
 
     def _changes(self, connection: Connection) -> set[int]:
         """The keys of the invocations that began or ended."""
-        still_open = _keys(connection, _OPEN)
-        ended, self._open = self._open - still_open, still_open
-        is_first, newest = self._newest is None, self._newest
-        if newest is None:
-            newest = int(fetch_value(connection, Sql("SELECT max(key) FROM invocations")) or 0)
-        behind = Sql("SELECT key FROM invocations WHERE key > ?", (newest - _LOOK_BACK,))
-        recent = _keys(connection, behind)
-        began = recent - self._recent
-        newest = self._newest = max(recent, default=newest)
-        self._recent = {key for key in recent if key > newest - _LOOK_BACK}
-        return set() if is_first else began | ended
-
-
-def _keys(connection: Connection, query: Sql) -> set[int]:
-    return {row[0] for row in fetch(connection, query)}
+        journals = fetch(connection, Sql("SELECT key, next_index FROM journals"))
+        ends = {key: end for key, end in journals if isinstance(end, int)}
+        begins, self._ends = self._ends, ends
+        if begins is None:
+            return set()
+        parts = [(key, begins.get(key, 0), end) for key, end in ends.items()]
+        changed = [Sql(_CHANGED, one) for one in parts if one[1] < one[2]]
+        return {row[0] for one in changed for row in fetch(connection, one)}

@@ -24,7 +24,6 @@ import zstandard
 from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import NO_NUMBER
-from tooltrail.store.ingest.places import LEDGER_JOURNALS
 from tooltrail.store.read.rows import sum_of
 from tooltrail.store.search.words import Phrase, words_of
 
@@ -56,10 +55,16 @@ _DAMAGED: Final = "the index of words is damaged; `tooltrail db index --rebuild`
 
 _BLOCKS: Final = "SELECT journal_key, n, block FROM search_words WHERE initial = ?"
 
+_LEDGER_JOURNALS: Final = """
+(WITH RECURSIVE found(key) AS (SELECT min(journal_key) FROM ledger_entries UNION ALL
+SELECT (SELECT min(journal_key) FROM ledger_entries WHERE journal_key > found.key) FROM found
+WHERE found.key IS NOT NULL) SELECT key FROM found WHERE key IS NOT NULL)"""
+"""Selects the keys of the journals with ledger entries, even if the row of a journal is missing."""
+
 _FILLED: Final = f"""
 SELECT key, first, until FROM (SELECT ledger.key, coalesce(search_cursors.n, 0) AS first,
 (SELECT max(n) + 1 FROM ledger_entries WHERE journal_key = ledger.key
-AND n < coalesce(journals.next_index, {NO_NUMBER})) AS until FROM {LEDGER_JOURNALS} AS ledger
+AND n < coalesce(journals.next_index, {NO_NUMBER})) AS until FROM {_LEDGER_JOURNALS} AS ledger
 LEFT JOIN journals ON journals.key = ledger.key
 LEFT JOIN search_cursors ON search_cursors.journal_key = ledger.key) AS filled"""
 """How far the index of each journal is filled, and the end of its ledger. An entry

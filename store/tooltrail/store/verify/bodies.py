@@ -17,7 +17,7 @@ from tooltrail.records.errors import (
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.checking import Checking, Finding
-from tooltrail.store.verify.source import Source, Unreadable
+from tooltrail.store.verify.source import Source
 
 _BODIES_AT_ONCE: Final = 64
 """Bodies per batch. Bodies are usually small, but an importer may store long ones."""
@@ -84,18 +84,14 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
     for rows in checking.source.scan("bodies", "key", _BODIES_AT_ONCE):
         erased: dict[Digest, str] = {}
         for row in rows:
-            if any(isinstance(one, Unreadable) for one in row.values()):
-                continue
             digest = checking.digest(row["digest"])
             if row["data"] is None and isinstance(row["digest"], bytes):
                 erased[digest] = f"body {digest}"
                 continue
             try:
                 checking.content(row)
-            except (DamageError, TypeError, ValueError, OverflowError, MemoryError) as error:
-                altered = f"body {digest} (key {row['key']}) is damaged: its row is altered"
-                message = str(error) if isinstance(error, DamageError) else altered
-                checking.damage(f"body {digest}", "bodies", message)
+            except DamageError as error:
+                checking.damage(f"body {digest}", "bodies", str(error))
         checking.totals.checked["bodies"] += len(rows)
         for digest in _without(checking, "tombstones", erased, "kind = 'body'"):
             message = f"body {digest} has no bytes, and no tombstone says why"
@@ -190,7 +186,7 @@ def _check_artifact(
     for name in ("size", "stored_size", "line_count"):
         if isinstance(row[name], int):
             known[name] = row[name]
-        elif not isinstance(row[name], Unreadable):
+        else:
             checking.damage(subject, "artifacts", f"artifacts.{name} of {subject} is altered", name)
     try:
         archive.verify(path, size=known.get("size"), line_count=known.get("line_count"))

@@ -40,7 +40,6 @@ from tooltrail.store.references import (
 )
 from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.checking import Checking
-from tooltrail.store.verify.source import Unreadable
 
 OF_CALLS: Final = ("streams", "omissions", "invocation_artifacts")
 """Tables with further rows of a call besides its texts. The rows exist once the call has ended."""
@@ -191,7 +190,7 @@ class Call:
     def _check_text(self, name: str, digest: Digest) -> None:
         """Compare a text with its digest."""
         stored = self.texts.get(name)
-        if not self.texts or isinstance(stored, Unreadable):
+        if not self.texts:
             return
         plain = self.plain(name)
         if plain is not None and digest_of(plain) == digest:
@@ -233,7 +232,7 @@ class Call:
     def _check_shared(self, stream: StreamFact, offset: Any) -> None:
         """Check that the receipt first has the bytes of a stream at the offset in the row."""
         receipt = self.exact.get("receipt")
-        if receipt is None or isinstance(offset, Unreadable):
+        if receipt is None:
             return
         is_found = isinstance(offset, int) and offset >= 0 and self.inexact <= {"arguments"}
         content = receipt[offset : offset + stream.size] if is_found else b""
@@ -302,8 +301,6 @@ class Call:
         except (AttributeError, TypeError, ValueError):
             pass
         self.exact |= {"receipt": None, "canonical": None}
-        if isinstance(stored, Unreadable):
-            return NOT_RENDERED
         is_gone = texts["canonical"] is None or texts["receipt"] is None
         can_be_removed = is_gone and isinstance(stored, bytes)
         if not can_be_removed or not self.checking.is_removed(self.checking.digest(stored)):

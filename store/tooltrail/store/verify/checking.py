@@ -192,14 +192,11 @@ class Checking:
         rows = self.source.rows("bodies", "digest", [self.connection.sha(digest)])
         try:
             return self.content(rows[0]) if rows else None
-        except (DamageError, TypeError, ValueError, OverflowError):
+        except DamageError:
             return None
 
     def content(self, row: Row) -> bytes:
-        """The bytes of a row of `bodies`.
-
-        Raises `DamageError`, `TypeError`, `ValueError` or `OverflowError` if the row is damaged.
-        """
+        """The bytes of a row of `bodies`; raises `DamageError` if the row is damaged."""
         return decode_body(self.digest(row["digest"]), row["size"], row["encoding"], row["data"])
 
     def fact_json(self, journal: Any, n: Any) -> bytes | None:

@@ -15,7 +15,6 @@ from tooltrail.store.ingest import known
 from tooltrail.store.ingest.batch import subject_of
 from tooltrail.store.ingest.places import WHOLE_JOURNAL
 from tooltrail.store.verify.checking import Checking
-from tooltrail.store.verify.source import Unreadable
 
 _BATCH_ENTRIES: Final = 512
 _MAX_HOLES: Final = 1_000
@@ -171,8 +170,6 @@ class Ledger:
 
     def _unpacked(self, subject: str, packed: Any) -> bytes | None:
         """The bytes of a fact; None if they cannot be read, which is reported."""
-        if isinstance(packed, Unreadable):
-            return None
         try:
             return unpack_fact(packed)
         except DamageError:
@@ -228,7 +225,7 @@ class Ledger:
             message = f"{name} has {self._count:,} entries, not {row['entry_count']}"
             checking.damage(name, "journals", message, "entry_count")
         for column in ("segment", "segment_offset"):
-            if not isinstance(row[column], int | Unreadable):
+            if not isinstance(row[column], int):
                 message = f"journals.{column} of {name} is not a number"
                 checking.damage(name, "journals", message, column)
         following = row["next_index"]
@@ -245,8 +242,6 @@ class Ledger:
 
 def _is_kept(fact: Fact | None, data: bytes, kept: Any) -> bool:
     """Whether the stored bytes of a rejected fact are the fact, and bodies that it names."""
-    if isinstance(kept, Unreadable):
-        return True
     if not isinstance(kept, bytes) or not kept.startswith(data):
         return False
     frame = Frame(0, 0, 0, 0, 0, b"", b"", data, kept[len(data) :])

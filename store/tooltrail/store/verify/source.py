@@ -1,7 +1,7 @@
 """Reads rows of a store that may be damaged, in large batches.
 
-A batch that cannot be read is halved until only the damaged row is left. The columns of that row
-are then read one by one. Values that cannot be read are reported, and the verification continues.
+A batch that cannot be read is halved until only the damaged row is left. That row is reported, and
+the verification continues. A text that is not UTF-8 is read as bytes: it equals no text of a fact.
 """
 
 import math
@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection, Row, Values, in_parts
 from tooltrail.store.engines.failures import damage_if_unreadable
+from tooltrail.store.read.rows import query_leniently
 
 ReportUnreadable = Callable[[str, str | None, str | None], None]
 """Accepts the table, the key of the row as text, and the column; None for the complete row.
@@ -25,21 +26,6 @@ _END: Final = (1 << 63) - 1
 
 _MOST_MISPLACED: Final = 200
 """Most rows of a table that are reported because their number is not an integer."""
-
-
-class Unreadable:
-    """A value that the engine cannot read. Equal to every value, since it was reported already."""
-
-    def __eq__(self, other: object) -> bool:
-        """Return True for every value."""
-        return True
-
-    def __hash__(self) -> int:
-        """Return the same hash for all."""
-        return 0
-
-
-UNREADABLE: Final = Unreadable()
 
 
 class _Selection(NamedTuple):
@@ -63,7 +49,7 @@ class _Selection(NamedTuple):
 
 
 class Source:
-    """The rows of one snapshot; `report` is called for each value or row that cannot be read."""
+    """The rows of one snapshot; `report` is called for each row that cannot be read."""
 
     def __init__(self, connection: Connection, report: ReportUnreadable) -> None:
         self.connection = connection
@@ -77,7 +63,7 @@ class Source:
         """
         with damage_if_unreadable(self.connection.target):
             if self.connection.is_sqlite:
-                return self.connection.query(sql, values)
+                return query_leniently(self.connection, sql, values)
             # On a server, a failed statement would end the transaction, and with it the snapshot.
             self.connection.execute("SAVEPOINT verifying")
             try:
@@ -140,14 +126,10 @@ class Source:
         """
         # A query for both ends at once would read all rows between them.
         ends = f'SELECT {{}}("{by}") FROM {table} WHERE {where} AND "{by}" >= ? AND "{by}" < {_END}'
-        at, end, has_rows = first, self._end(table, ends.format("max"), first), True
-        if end is UNREADABLE:
-            end = last
+        at, end, has_rows = first, self._end(table, ends.format("max"), first, last), True
         while end is not None and at <= end:
-            begin = self._end(table, ends.format("min"), at)
-            if begin is UNREADABLE and has_rows:
-                begin = max(at, 0)
-            if not isinstance(begin, int):
+            begin = self._end(table, ends.format("min"), at, max(at, 0) if has_rows else None)
+            if begin is None:
                 break
             at = min(begin + size, end + 1)
             rows = self.rows(table, by, range(begin, at), where, order=by)
@@ -160,11 +142,14 @@ class Source:
             found = self.read(table, sql, (_MOST_MISPLACED,)) or ()
             self._report_misplaced(table, by, [value for (value,) in found])
 
-    def _end(self, table: str, sql: str, at: int) -> Any:
-        """One end of the rows from a number on, rounded down; None if there are none."""
+    def _end(self, table: str, sql: str, at: int, unknown: int | None) -> int | None:
+        """One end of the rows from a number on, rounded down; None if there are none.
+
+        `unknown` is returned if the database cannot read this end.
+        """
         found = self.read(table, sql, (at,))
         if found is None:
-            return UNREADABLE
+            return unknown
         return None if found[0][0] is None else math.floor(found[0][0])
 
     def _report_misplaced(self, table: str, by: str, numbers: Iterable[Any]) -> None:
@@ -184,33 +169,9 @@ class Source:
             return [dict(zip(names, values, strict=True)) for values in found]
         except (DamageError, InvalidRecordError):
             if len(keys) == 1:
-                return self._salvaged(selection, names, keys)
+                key = keys[0].hex() if isinstance(keys[0], bytes) else str(keys[0])
+                self._report(selection.table, f"{selection.by} {key}", None)
+                return []
             middle = len(keys) // 2
             first = self._rows(selection, names, keys[:middle])
             return first + self._rows(selection, names, keys[middle:])
-
-    def _salvaged(
-        self, selection: _Selection, columns: Sequence[str], keys: Sequence[Any]
-    ) -> list[Row]:
-        """Rows with one key, read column by column."""
-        read: dict[str, list[Any]] = {}
-        for name in columns:
-            try:
-                found = self.query(*selection.query([name], keys))
-            except (DamageError, InvalidRecordError):
-                continue
-            read[name] = [value for (value,) in found]
-        key = keys[0].hex() if isinstance(keys[0], bytes) else str(keys[0])
-        counts = {len(values) for values in read.values()}
-        if len(counts) != 1:
-            self._report(selection.table, f"{selection.by} {key}", None)
-            return []
-        (count,) = counts
-        lost = [name for name in columns if name not in read]
-        has_only_key = lost and read.keys() <= {selection.by, "key"}  # an index has them
-        reported: list[str | None] = [None] if has_only_key else [*lost]
-        for column in reported:
-            self._report(selection.table, f"{selection.by} {key}", column)
-        for name in lost:
-            read[name] = [keys[0] if name == selection.by else UNREADABLE] * count
-        return [{name: values[n] for name, values in read.items()} for n in range(count)]
