@@ -48,8 +48,6 @@ _REQUIRED: Final = "-c standard_conforming_strings=on -c datestyle=ISO"
 def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     """A connection in autocommit mode, so that `Database` begins every transaction itself.
 
-    A time outside the range of Python is read as text.
-
     Raises:
         UnavailableError: the driver is not installed.
         InvalidRecordError: libpq cannot read the URL.
@@ -60,7 +58,6 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
 
         import psycopg  # noqa: PLC0415  slow, and comes with the extra `postgres`
         from psycopg.conninfo import make_conninfo  # noqa: PLC0415
-        from psycopg.types.datetime import TimestamptzLoader  # noqa: PLC0415
     except ImportError as error:
         message = "PostgreSQL needs psycopg, which is not installed"
         raise UnavailableError(f"{message}: pip install 'tooltrail[postgres]'") from error
@@ -83,16 +80,7 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
             """Wait for an answer; psycopg resumes the generator every tenth of a second."""
             return super().wait(_limited(self, gen), *args, **kwargs)
 
-    class TimeOrText(TimestamptzLoader):
-        def load(self, data: Any) -> Any:
-            try:
-                return super().load(data)
-            except psycopg.DataError:
-                return bytes(data).decode()
-
-    connection = PunctualConnection.connect(conninfo, autocommit=True, prepare_threshold=1)
-    connection.adapters.register_loader("timestamptz", TimeOrText)
-    return connection
+    return PunctualConnection.connect(conninfo, autocommit=True, prepare_threshold=1)
 
 
 def _limited(connection: "psycopg.Connection[Any]", answer: Any) -> Generator[Any, Any, Any]:

@@ -1,6 +1,7 @@
 """Builds statements from pieces, and fetches rows that may hold any value."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from types import NoneType
@@ -96,20 +97,16 @@ def query_leniently(
 ) -> list[tuple[Any, ...]]:
     """All rows of a query, even if values are damaged.
 
-    A text of SQLite that is not UTF-8 becomes bytes. The normal conversion of the driver is several
-    times as fast, and is tried first. For PostgreSQL see `postgres.connect`.
+    A text that is not UTF-8 becomes bytes, a time outside the range of Python becomes text. The
+    normal conversion of the driver is several times as fast, and is tried first.
     """
     try:
         return connection.query(sql, values)
-    except DamageError:
-        if not connection.is_sqlite:
-            raise
-        driver: Any = connection.driver
-        driver.text_factory = _text_or_bytes
-        try:
-            return connection.query(sql, values)
-        finally:
-            driver.text_factory = str
+    except (DamageError, InvalidRecordError) as error:
+        if getattr(error.__cause__, "sqlstate", None) is not None:
+            raise  # an error of a server, which ends the transaction
+        with _lenient(connection) as again:
+            return again.query(sql, values)
 
 
 def fetch_each(
@@ -136,6 +133,37 @@ def _driver_value(connection: Connection, value: object) -> object:
             return connection.moment(value)
         case _:
             return value
+
+
+@contextmanager
+def _lenient(connection: Connection) -> Generator[Connection]:
+    """The same transaction, with a driver that converts any value of a row to a Python value."""
+    driver: Any = connection.driver
+    if connection.is_sqlite:
+        driver.text_factory = _text_or_bytes
+        try:
+            yield connection
+        finally:
+            driver.text_factory = str
+        return
+    from psycopg import DataError as OutOfRange  # noqa: PLC0415  an optional driver
+    from psycopg.types.datetime import TimestamptzLoader  # noqa: PLC0415  the same
+
+    class TimeOrText(TimestamptzLoader):
+        def load(self, data: Any) -> Any:
+            try:
+                return super().load(data)
+            except OutOfRange:
+                return bytes(data).decode()
+
+    driver.adapters.register_loader("timestamptz", TimeOrText)
+    # Existing cursors keep the old loader, so a new one is needed.
+    again = Connection(connection.target, driver)
+    try:
+        yield again
+    finally:
+        again.close()
+        driver.adapters.register_loader("timestamptz", TimestamptzLoader)
 
 
 def _text_or_bytes(value: bytes) -> str | bytes:

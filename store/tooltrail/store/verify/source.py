@@ -1,7 +1,7 @@
 """Reads rows of a store that may be damaged, in large batches.
 
 A batch that cannot be read is halved until only the damaged row is left. That row is reported, and
-the verification continues. A text that is not UTF-8 is read as bytes: it equals no text of a fact.
+the verification continues. `query_leniently` reads the values that Python cannot represent.
 """
 
 import math
@@ -67,7 +67,7 @@ class Source:
             # On a server, a failed statement would end the transaction, and with it the snapshot.
             self.connection.execute("SAVEPOINT verifying")
             try:
-                return self.connection.query(sql, values)
+                return query_leniently(self.connection, sql, values)
             except BaseException:
                 self.connection.execute("ROLLBACK TO SAVEPOINT verifying")
                 raise
