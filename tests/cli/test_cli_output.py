@@ -376,6 +376,9 @@ def test_lines_that_a_command_printed_on_a_terminal_end_as_other_lines(cli: Cli)
         run_command(session, b"before\r\nok\rok\r\nafter\r\n")
     seen = on_a_terminal(cli, "cat", "@last", columns=80)
     assert seen == "before\nok\ufffdok\nafter\n"
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, b"x" * ((1 << 20) - 1) + b"\r\nafter\n")
+    assert "\ufffd" not in on_a_terminal(cli, "cat", "@last", columns=80)
     found = cli.ok("search", "ok", "-C", "1").text
     assert "    before\n    ok\ufffdok\n    after\n" in found
 

@@ -86,7 +86,7 @@ def test_an_import_shows_how_many_bytes_are_read(
     with screen() as seen:
         import_with_bar(tmp_path / "spool", [path], None, None)
         shares = re.findall(r"(\d+) %", seen())
-    assert [*map(int, shares)] == [0, 0, 25, 50, 75]
+    assert [*map(int, shares)] == [0, 0, 25, 50, 75, 100]
 
 
 def test_no_other_thread_draws() -> None:

@@ -4,6 +4,7 @@ import json
 from contextlib import suppress
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,6 +61,15 @@ def test_a_header_that_announces_more_than_memory_holds_is_damage() -> None:
     announced = b"\x28\xb5\x2f\xfd\xe0" + (1 << 46).to_bytes(8, "little") + b"\x01\x00\x00"
     with pytest.raises(DigestMismatchError, match="wrong size"):
         decode_body(digest_of(TEXT), len(TEXT), "zstd", announced)
+
+
+@pytest.mark.parametrize("size", [-1, (1 << 63) - 1, None, "5"])
+def test_a_size_that_no_body_has_is_damage(size: object) -> None:
+    unsized = zstandard.ZstdCompressor(write_content_size=False).compress(TEXT)
+    announced = b"\x28\xb5\x2f\xfd\xe0" + ((1 << 63) - 1).to_bytes(8, "little") + b"\x01\x00\x00"
+    for stored in (unsized, announced):
+        with pytest.raises(DamageError, match="its row is altered"):
+            decode_body(digest_of(TEXT), size, "zstd", stored)
 
 
 def test_bytes_that_are_not_there_are_damage() -> None:

@@ -17,7 +17,9 @@ from tooltrail.cli._options import output_options, store_options
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
 MARK = "<!-- reference: written by tests/support/cli_reference.py, not by hand -->\n"
 _WIDTH = 96
-_ABOUT_SHARED = "The last line of the options of a command names the groups that it takes, too."
+_ABOUT_SHARED = (
+    "The last line of a command's options names the shared groups that the command also takes."
+)
 _HELP_OPTION = re.compile(r"^  -h, --help .*$", re.MULTILINE)
 
 

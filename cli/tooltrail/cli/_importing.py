@@ -95,6 +95,7 @@ def _import_all(
         importer.on_offset = lambda offset: update(done + offset, done + offset)
         for file, one in _import_each(importer, files, format_name):
             done += files[file]
+            update(done, done)
             if file in paths or not isinstance(one, NotFoundError):
                 results.append(one)
             elif isinstance(one, UnknownFormatError):

@@ -82,14 +82,14 @@ def progress_bar(
 
     Args:
         what: the work, in a word or two.
-        total: number of objects to process; None if the number is unknown.
+        total: number of objects or bytes to process; None if it is unknown.
         delay_s: show nothing for so many seconds after the first call of the function, for work
             that is mostly short.
         may_wait: whether the work may wait for a lock before the first call. If the wait is long,
             a line on stderr says so.
 
     Yields:
-        A function to call with the number of processed objects and their stored bytes.
+        A function to call with how much of `total` is processed, and the stored bytes of that.
     """
     reasons = "another program may lock the database, or this machine is slow"
     message = f"tooltrail: {what}: no progress in {_SILENT_S:g} s: {reasons}"

@@ -173,7 +173,8 @@ def write_block(target: BinaryIO, block: bytes) -> None:
     """
     is_terminal = target.isatty()
     if is_terminal and not is_given(RAW):
-        text = on_terminal(block.decode("utf-8", "backslashreplace"))
+        # A CR at the end may belong to a CR LF that the next block completes.
+        text = on_terminal(block.removesuffix(b"\r").decode("utf-8", "backslashreplace"))
         block = text.encode("utf-8", "backslashreplace")
     _put(target, block, "the output", is_terminal=is_terminal)
 

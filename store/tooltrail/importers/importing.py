@@ -112,10 +112,13 @@ class Importer:
         spool: folder of the spool with the journal.
         rules: the secrets to replace; None for none.
         is_dry_run: whether to read and count only.
+
+    Attributes:
+        on_offset: called with the offset of each line, for a progress bar.
     """
 
     def __init__(self, spool: Path, rules: RuleSet | None, *, is_dry_run: bool = False) -> None:
-        self.on_offset: Callable[[int], object] = bool  # gets the offset of each line
+        self.on_offset: Callable[[int], object] = lambda _: None
         self._spool = spool
         self._log = JournalLog(spool / "journal")
         self._rules = rules

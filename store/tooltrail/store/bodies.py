@@ -28,7 +28,7 @@ _LEVEL = 3
 
 _NUMBER: Final = 2
 _MOST_BYTES: Final = 1 << 30
-"""Largest fact in bytes: the largest frame of a journal."""
+"""Largest fact or body in bytes: the largest frame of a journal."""
 
 _WORDS_2: Final = (
     '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:\0","id":"\0","kind":"agent.leg",'
@@ -103,8 +103,8 @@ def decode_body(digest: str, size: object, encoding: object, data: object) -> by
     """The bytes of a body; raises `DamageError` if its row was altered, or the bytes erased."""
     if data is None:
         raise DamageError(f"body {digest} was erased or lost", path=digest)
-    # SQLite accepts any type in any column.
-    if not isinstance(data, bytes) or not isinstance(size, int):
+    # SQLite accepts any type in any column, and the decoder fails at sizes that memory cannot have.
+    if not isinstance(data, bytes) or not isinstance(size, int) or not 0 <= size <= _MOST_BYTES:
         raise DamageError(f"body {digest} is damaged: its row is altered", path=digest)
     if encoding == "zstd":
         try:

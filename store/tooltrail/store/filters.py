@@ -23,7 +23,8 @@ FAILED = ("exit", "signal", "timeout", "error", "denied", "interrupted", "cancel
 
 OUTCOMES = ("ok", "running", "unfinished", *FAILED)
 """Every outcome: `exit` is a command with another exit status than 0, `signal` one that a signal
-ended, `error` a tool that failed, `unfinished` an imported call without a result."""
+ended, `error` a tool that failed, `unfinished` a call of which a hook or an import recorded no
+result yet."""
 
 COLUMN_OF = {
     "exit_statuses": "exit_status",

@@ -109,8 +109,7 @@ class InvocationView:
         """How the call ended, in the words that people use.
 
         `ok`, `exit 1`, `SIGSEGV`, `timeout`, `error: KIND`, `denied`, `interrupted`, `cancelled`,
-        `running`, or `unfinished` for an imported call without a result. `outcome_kind` is the
-        same without the details; see `OUTCOMES`.
+        `running` or `unfinished`. `outcome_kind` is the same without the details; see `OUTCOMES`.
         """
         match self.outcome_kind:
             case "error":

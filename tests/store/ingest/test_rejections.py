@@ -62,7 +62,9 @@ def test_a_damaged_row_of_a_journal_is_named_and_other_journals_go_on(
     ((journal,),) = parts.rows(schema.journals, "id")
     name = f"journal {journal}"
     parts.run(f"UPDATE journals SET {column} = 'x'")
-    with pytest.raises(DamageError, match=f"row 1 of journals is damaged: {column} holds no"):
+    with pytest.raises(
+        DamageError, match=f"{name}: row 1 of journals is damaged: {column} holds no"
+    ):
         parts.ingest(message(session))
     assert other.ingest(message(session)).frame_count == 1
     assert name in {one.subject for one in parts.damage()}

@@ -66,8 +66,8 @@ def check(location: Location, as_json: bool) -> int:
     SQLite, all pages are read, and the definition of every table, index, trigger and view is
     compared. On PostgreSQL, the names of tables, columns, indexes, triggers and views are
     compared, and no trigger may be disabled. All blocks of the index of words are read. Damage
-    that prevents one check is reported as a problem, and the other checks still run. Use `verify`
-    to check the records.
+    that prevents one check is reported as a problem, and the other checks still run. `verify`
+    checks the records, and compares each journal with its ledger.
 
     Changes nothing. Exits with 1 if there is a problem, with 5 if the store needs an upgrade.
     """

@@ -63,12 +63,13 @@ def command(
     """List invocations, newest first.
 
     A repeated option means OR, different options mean AND. --failed, --ok, --timed-out and
-    --outcome count as one option. In other commands, the ID of the list names the invocation.
+    --outcome count as one option. In other commands, the value in the column ID names the
+    invocation.
 
     OUTCOME says how the call ended: ok, exit 1, SIGSEGV, timeout, "error: KIND", denied,
-    interrupted, cancelled, running, or unfinished: a hook or an import recorded the call, and no
-    result yet. OUTPUT is the size of the produced output. If some output was not kept, OUTPUT also
-    shows the kept size.
+    interrupted, cancelled, running or unfinished. Of an unfinished call, a hook or an import
+    recorded no result yet. OUTPUT is the size of the produced output. If some output was not kept,
+    OUTPUT also shows the kept size.
 
     With --sort, calls without such a value, or with a damaged one, are left out. CUT is the part of
     the output that the model was not shown. If another program showed it to the model, CUT is by

@@ -1,7 +1,6 @@
 """A database of either engine, with transactions for reading and for writing."""
 
 import os
-import threading
 import time
 import weakref
 from collections.abc import Generator
@@ -27,12 +26,12 @@ _WRITE: Final = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ W
 could fail; one of PostgreSQL must see commits made while it waited for a lock."""
 
 
-@dataclass(eq=False)
+@dataclass
 class Database:
     """A database. Does not connect before the first transaction.
 
     Safe to share between threads. A forked child cannot use it: the child opens the store again.
-    No transaction may be open at a fork, see `_close_all`.
+    No transaction may be open at a fork, see `_close_idle_connections`.
     Every transaction raises the errors of `translated_errors`.
 
     Attributes:
@@ -41,11 +40,10 @@ class Database:
 
     target: Target
     _idle: list[DriverConnection] = field(default_factory=list[DriverConnection])
-    _lock: threading.Lock = field(default_factory=threading.Lock)
     _pid: int = field(default_factory=os.getpid)
 
     def __post_init__(self) -> None:
-        _DATABASES.add(self)
+        _DATABASES[id(self)] = self
 
     @property
     def is_server(self) -> bool:
@@ -79,10 +77,9 @@ class Database:
 
     def close(self) -> None:
         """Close idle connections. The database can still be used afterwards."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for driver in idle:
-            _close(driver)
+        if self._pid == os.getpid():
+            while (driver := self._taken()) is not None:
+                _close(driver)
 
     @contextmanager
     def _transaction(self, begin: tuple[str, str], end: str) -> Generator[Connection]:
@@ -104,8 +101,7 @@ class Database:
                 "open the store again to read"
             )
         while True:
-            with self._lock:
-                driver = self._idle.pop() if self._idle else None
+            driver = self._taken()
             is_new = driver is None
             if driver is None:
                 driver = self._connect()
@@ -118,6 +114,13 @@ class Database:
                     raise
             else:
                 return driver
+
+    def _taken(self) -> DriverConnection | None:
+        # Without a lock, which another thread could hold at a fork. A `pop` is atomic.
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     def _connect(self) -> DriverConnection:
         with translated_errors(self.target):
@@ -135,11 +138,10 @@ class Database:
             self._give_back(driver)
 
     def _give_back(self, driver: DriverConnection) -> None:
-        with self._lock:
-            if len(self._idle) < _MOST_IDLE and not getattr(driver, "closed", False):
-                self._idle.append(driver)
-                return
-        _close(driver)
+        if len(self._idle) < _MOST_IDLE and not getattr(driver, "closed", False):
+            self._idle.append(driver)
+        else:
+            _close(driver)
 
 
 def ensure_wal(database: Database) -> None:
@@ -168,17 +170,19 @@ def _close(driver: DriverConnection) -> None:
         driver.close()
 
 
-_DATABASES: Final = weakref.WeakSet[Database]()
+_DATABASES: Final = weakref.WeakValueDictionary[int, Database]()
 
 
-def _close_all() -> None:
-    """Close idle connections before a fork.
+def _close_idle_connections() -> None:
+    """Close the idle connections of all databases before a fork.
 
     A child inherits what SQLite knows of an open file, but not the locks. SQLite would take no lock
-    when the child opens the file again, and another process could damage the database.
+    when the child opens the file again, and another process could damage the database. If nobody
+    else has a file open, SQLite then writes its WAL back, which takes some milliseconds.
     """
-    for database in list(_DATABASES):
-        database.close()
+    for reference in _DATABASES.valuerefs():  # a copy, while other threads make databases
+        if (database := reference()) is not None:
+            database.close()
 
 
-os.register_at_fork(before=_close_all)
+os.register_at_fork(before=_close_idle_connections)

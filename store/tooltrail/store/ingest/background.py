@@ -25,7 +25,7 @@ _LONGEST_PAUSE_S: Final = 5.0
 
 
 class _ForkGate:
-    """Entered by a thread that uses a database driver: a fork must not interrupt the driver.
+    """Entered by ingesters and recorders that use a database driver: a fork must not interrupt it.
 
     Threads of several stores may be inside at once. A fork waits until they have left, and other
     threads enter after the fork.

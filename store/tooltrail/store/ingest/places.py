@@ -192,7 +192,7 @@ def _place_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Plac
     """The place in the row of a journal, which has the columns `_PLACE` and `branch_of`."""
     values, problems = _PLACE.read(row)
     if damage := damage_of("journals", values["key"], problems):
-        raise DamageError(f"{damage}; {RESTORE}", path=str(connection.target))
+        raise DamageError(f"journal {journal}: {damage}; {RESTORE}", path=str(connection.target))
     key, name, segment, offset, index, head, frame_offset, count = values.values()
     branch_of = row[-1]
     # The hash before the first frame of a journal is a constant, not the hash of a frame.

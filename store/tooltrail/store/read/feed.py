@@ -34,7 +34,7 @@ class InvocationFeed:
     def __init__(self, reader: Reader, where: InvocationFilter = ALL) -> None:
         self._database = reader.database
         self._where = where
-        self._ends: dict[int, int] | None = None
+        self._next_by_journal: dict[int, int] | None = None
 
     def poll(self) -> list[InvocationView]:
         """The invocations that began or ended since the last poll, in the order of their keys.
@@ -56,7 +56,7 @@ class InvocationFeed:
         """The keys of the invocations that began or ended."""
         journals = fetch(connection, Sql("SELECT key, next_index FROM journals"))
         ends = {key: end for key, end in journals if isinstance(end, int)}
-        begins, self._ends = self._ends, ends
+        begins, self._next_by_journal = self._next_by_journal, ends
         if begins is None:
             return set()
         parts = [(key, begins.get(key, 0), end) for key, end in ends.items()]

@@ -104,7 +104,7 @@ class Call:
             expected["outcome"] = "unfinished" if expected["owner"] is None else "running"
         checking.compare(self.subject, "invocations", expected, self.row)
         if not self.texts:
-            self._damage(f"the texts of {self.subject} are missing")
+            self._damage(f"the texts of {self.subject} are missing or cannot be read")
         self._check_text("arguments", fact.arguments)
         if self.inexact:
             self._compare_texts({"is_exact": False})
