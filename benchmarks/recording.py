@@ -1,6 +1,6 @@
 """Recording through the journal; the baseline is raw `sqlite3`, same bytes, same durability.
 
-One row does only what every recorder in Python must: it makes the documents of the calls, and
+One row does only what every recorder must: it makes the documents of the calls, and
 writes nothing. No way of recording is faster than that row on one core.
 """
 
