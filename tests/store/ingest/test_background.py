@@ -171,6 +171,18 @@ def test_a_forked_child_records_without_an_ingester(tmp_path: Path) -> None:
         assert ingested_rows(store, COUNT) == [(2,)]
 
 
+def assert_that_a_fork_waits_for(may_leave: threading.Event) -> None:
+    """Fork in another thread, and set the event, without which the fork must not come back."""
+    forking = threading.Thread(target=lambda: end_of(fork(bool)))
+    forking.start()
+    try:
+        forking.join(0.2)
+        assert forking.is_alive()
+    finally:
+        may_leave.set()
+    forking.join()
+
+
 def test_a_store_that_waits_for_its_database_delays_only_forks(tmp_path: Path) -> None:
     is_inside, may_leave = threading.Event(), threading.Event()
 
@@ -186,15 +198,8 @@ def test_a_store_that_waits_for_its_database_delays_only_forks(tmp_path: Path) -
     waiting.notice()
     is_inside.wait()
     with create_store(tmp_path / "a.db", acknowledge="store") as store:
-        try:
-            assert record() == "store"
-            forking = threading.Thread(target=lambda: end_of(fork(bool)))
-            forking.start()
-            forking.join(0.2)
-            assert forking.is_alive()
-        finally:
-            may_leave.set()
-        forking.join()
+        assert record() == "store"
+        assert_that_a_fork_waits_for(may_leave)
         assert record() == "store"
     waiting.close()
 
@@ -213,16 +218,9 @@ def test_a_fork_waits_until_no_recorder_looks_at_the_database(
     monkeypatch.setattr(Ingester, "check_kept", check_slowly)
     with create_store(tmp_path / "a.db", acknowledge="store") as store:
         recording = threading.Thread(target=store.open_session, daemon=True)
-        forking = threading.Thread(target=lambda: end_of(fork(bool)))
         recording.start()
         is_inside.wait()
-        try:
-            forking.start()
-            forking.join(0.2)
-            assert forking.is_alive()
-        finally:
-            may_leave.set()
-        forking.join()
+        assert_that_a_fork_waits_for(may_leave)
         recording.join()
 
 

@@ -63,8 +63,7 @@ def command(
     """List invocations, newest first.
 
     A repeated option means OR, different options mean AND. --failed, --ok, --timed-out and
-    --outcome count as one option. In other commands, the value in the column ID names the
-    invocation.
+    --outcome count as one option. In other commands, the ID names the invocation.
 
     OUTCOME says how the call ended: ok, exit 1, SIGSEGV, timeout, "error: KIND", denied,
     interrupted, cancelled, running or unfinished. Of an unfinished call, a hook or an import

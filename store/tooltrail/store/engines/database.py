@@ -78,7 +78,7 @@ class Database:
     def close(self) -> None:
         """Close idle connections. The database can still be used afterwards."""
         if self._pid == os.getpid():
-            while (driver := self._taken()) is not None:
+            while (driver := self._take_idle()) is not None:
                 _close(driver)
 
     @contextmanager
@@ -101,7 +101,7 @@ class Database:
                 "open the store again to read"
             )
         while True:
-            driver = self._taken()
+            driver = self._take_idle()
             is_new = driver is None
             if driver is None:
                 driver = self._connect()
@@ -115,7 +115,7 @@ class Database:
             else:
                 return driver
 
-    def _taken(self) -> DriverConnection | None:
+    def _take_idle(self) -> DriverConnection | None:
         # Without a lock, which another thread could hold at a fork. A `pop` is atomic.
         try:
             return self._idle.pop()
