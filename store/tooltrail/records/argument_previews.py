@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, cast
 
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.plain_text import storable
@@ -47,6 +48,8 @@ def _action_of(text: str) -> str:
 
 def _members_of(text: str) -> dict[str, Any]:
     """The members of an object, which may be cut. The last one may be a cut text."""
+    with suppress(ValueError, RecursionError):  # most objects are complete
+        return cast("dict[str, Any]", json.loads(text))
     members: dict[str, Any] = {}
     at, name, is_value = 1, "", False
     try:

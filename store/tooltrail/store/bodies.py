@@ -147,18 +147,18 @@ def unpack_fact(packed: object) -> bytes:
         *pieces, last = unpacking.decompress(frame).split(b"\0")
     except zstandard.ZstdError as error:
         raise DamageError(f"a ledger entry is damaged: {error}", path="ledger") from error
-    digits = unpacking.unused_data.hex()
-    sizes = [_DIGEST_HEX if one.endswith(b":") else _ID_HEX for one in pieces]
-    if not unpacking.eof or len(digits) != sum(sizes):
-        raise DamageError("a ledger entry is damaged: its length is wrong", path="ledger")
+    digits = unpacking.unused_data.hex().encode()
     fact: list[bytes] = []
     place = 0
-    for piece, size in zip(pieces, sizes, strict=True):
+    for piece in pieces:
+        size = _DIGEST_HEX if piece.endswith(b":") else _ID_HEX
         some = digits[place : place + size]
-        fact += piece, (some if size == _DIGEST_HEX else _spelled_id(some)).encode()
+        fact += piece, some if size == _DIGEST_HEX else _spelled_id(some)
         place += size
+    if not unpacking.eof or len(digits) != place:
+        raise DamageError("a ledger entry is damaged: its length is wrong", path="ledger")
     return b"".join(fact) + last
 
 
-def _spelled_id(digits: str) -> str:
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+def _spelled_id(digits: bytes) -> bytes:
+    return b"-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
