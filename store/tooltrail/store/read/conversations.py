@@ -67,7 +67,7 @@ def messages_of(
         offers = offers_of(connection, Sql("messages.session_key = ?", (session_key,)))
     if payloads:
         names = (*names, "extras")
-        facts = dict(fetch(connection, Sql(_FACTS, (session_key,))))
+        facts = {row[0]: row[1] for row in fetch(connection, Sql(_FACTS, (session_key,)))}
         for values, problems in read:
             values["extras"] = _extras_of(facts.get(values["key"]), problems)
     digests = (values[name] for values, _ in read for name in names)
