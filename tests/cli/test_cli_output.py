@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from random import Random
 from unittest.mock import patch
 from uuid import UUID
 
@@ -381,6 +382,38 @@ def test_lines_that_a_command_printed_on_a_terminal_end_as_other_lines(cli: Cli)
     assert "\ufffd" not in on_a_terminal(cli, "cat", "@last", columns=80)
     found = cli.ok("search", "ok", "-C", "1").text
     assert "    before\n    ok\ufffdok\n    after\n" in found
+
+
+class Terminal(io.BytesIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@given(st.lists(st.sampled_from([*"aé€😀\r\n", "\r\n", "\x1b"]).map(str.encode)), st.data())
+def test_blocks_are_shown_on_a_terminal_as_one_text(
+    words: list[bytes], data: st.DataObject
+) -> None:
+    text = b"".join(words)
+    cut = data.draw(st.integers(0, len(text)))
+    begin, end = sorted(data.draw(st.tuples(*[st.integers(0, cut)] * 2)))
+    terminal = Terminal()
+    _output.copy_blocks([text[:begin], text[begin:end], text[end:cut]], terminal)
+    shown = _output.on_terminal(text[:cut].decode("utf-8", "backslashreplace"))
+    assert terminal.getvalue().decode() == shown
+
+
+def test_what_two_blocks_of_a_running_stream_share_is_shown_as_one_text(cli: Cli) -> None:
+    text = "".join(Random(1).choices(["€", "😀", "\r\n"], k=400_000))
+    with (
+        cli.open() as store,
+        store.open_session() as session,
+        session.start(ToolCall(tool_name="Bash")).capture("stdout") as stdout,
+    ):
+        stdout.write(text.encode() + b"\xe2")
+        stdout.flush()
+        seen = on_a_terminal(cli, "tail", "-n", "1000000", "@running", columns=80)
+    assert seen.endswith("\\xe2")
+    assert seen.removesuffix("\\xe2") == text.replace("\r\n", "\n")
 
 
 def test_recorded_bytes_drive_no_terminal_unless_raw_is_given(cli: Cli) -> None:

@@ -1,5 +1,6 @@
 """Under exec a command behaves as it does alone: its bytes, its streams, its end."""
 
+import json
 import os
 import random
 import signal
@@ -146,9 +147,21 @@ def test_a_timeout_ends_the_command_and_is_mirrored_as_124(cli: Cli) -> None:
     assert cli.ok("show", "--surface", "receipt").text.startswith("Process timed out after 0.3 s")
 
 
+@pytest.mark.parametrize(
+    ("timeout", "milliseconds"),
+    [("90", 90_000), ("0.5", 500), ("5m", 300_000), ("1.5 H", 5_400_000)],
+)
+def test_a_timeout_is_a_duration_or_a_number_of_seconds(
+    cli: Cli, timeout: str, milliseconds: int
+) -> None:
+    assert cli.exec("--timeout", timeout, "--grace=1m", "--", "true").code == 0
+    arguments = cli.ok("show", "--surface", "input").text
+    assert json.loads(arguments)["timeout_ms"] == milliseconds
+
+
 def test_after_the_grace_a_stubborn_command_is_killed(cli: Cli) -> None:
     stubborn = "trap '' TERM; echo on; while :; do sleep 0.1; done"
-    ended = cli.exec("--timeout", "0.2", "--grace", "0.2", "--", "sh", "-c", stubborn)
+    ended = cli.exec("--timeout", "0.2", "--grace", "200ms", "--", "sh", "-c", stubborn)
     assert ended.code == 124
     (record,) = cli.ok("log", "--json").records
     assert (record["timed_out"], record["signal"]) == (True, signal.SIGKILL)

@@ -5,6 +5,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,32 @@ def file_limit(size: int) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     return {"preexec_fn": limit}
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "stdout"),
+    [
+        ("exec -- echo out", 0, b"out\n"),
+        ("mcp-proxy -- echo out", 0, b"out\n"),
+        ("import missing.jsonl", 3, b""),
+    ],
+)
+def test_a_recorder_says_that_the_driver_of_its_database_is_missing(
+    tmp_path: Path, line: str, code: int, stdout: bytes
+) -> None:
+    without_driver = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from tooltrail.cli.__main__ import main; sys.exit(main())"
+    )
+    program = (sys.executable, "-c", without_driver)
+    cli = Cli(AWAY, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    ended = cli.program(*line.split(), program=program, cwd=tmp_path)
+    assert (ended.code, ended.stdout) == (code, stdout)
+    (said,) = [one for one in ended.stderr.decode().splitlines() if "psycopg" in one]
+    assert said == (
+        f"tooltrail: records wait in {tmp_path / 'spool'}: PostgreSQL needs psycopg, which is not"
+        " installed: pip install 'tooltrail[postgres]'"
+    )
 
 
 def test_a_database_that_is_away_is_not_noticed(tmp_path: Path) -> None:

@@ -89,15 +89,19 @@ WRONG = {
     "exec": "Missing argument '-- COMMAND [ARG]...'.",
     "exec --timout 5 -- touch ran": "No such option '--timout'. Did you mean '--timeout'?",
     **{
-        f"exec --timeout {value} -- touch ran": (
-            f"{TIMEOUT}: '{value}' is not a number of seconds such as 0.5,"
-            " above 0 and up to 1,000,000,000."
-        )
-        for value in ("0", "-1", "0.5s")
+        f"exec --timeout {value} -- touch ran": f"{TIMEOUT}: '{value}' is not longer than 0"
+        for value in ("0", "0s")
     },
-    "exec --timeout nan -- touch ran": TIMEOUT,
-    "exec --timeout inf -- touch ran": TIMEOUT,
-    "exec --timeout soon -- touch ran": TIMEOUT,
+    **{
+        f"exec --timeout {value} -- touch ran": (
+            f"{TIMEOUT}: '{value}' is not from 0 to 1,000,000,000 seconds."
+        )
+        for value in ("-1", "2000w", "nan", "inf")
+    },
+    **{
+        f"exec --timeout {value} -- touch ran": f"{TIMEOUT}: '{value}' is not a duration such as"
+        for value in ("soon", "5y", "-1m", "0x10", "m")
+    },
     "exec --grace -1 -- touch ran": GRACE,
     "exec --grace nan -- touch ran": GRACE,
     "exec --tool '' -- touch ran": NAME,

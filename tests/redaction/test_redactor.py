@@ -224,7 +224,11 @@ def test_a_variable_that_is_not_utf_8_is_found_by_its_bytes() -> None:
         ({"bad": "("}, {}, "redaction pattern bad is not valid"),
         ({"all": "x*"}, {}, "matches the empty text"),
         ({"No Name": "x"}, {}, "needs a name of lower-case letters"),
-        ({}, {"short": "1234567"}, "shorter than 8 bytes"),
+        (
+            {},
+            {"short": "1234567"},
+            "the value of redaction rule short is shorter than 8 bytes, so it would match parts of",
+        ),
     ],
 )
 def test_a_rule_that_cannot_work_is_refused(

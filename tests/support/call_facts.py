@@ -141,8 +141,9 @@ def message(
     role: str = "user",
     **more: Any,
 ) -> Entry:
-    """A message; `document` and `payload` are bodies, all else is a member of the fact."""
-    bodies = {name: more.pop(name) for name in ("document", "payload") if name in more}
+    """A message; `document`, `payload` and `extras` are bodies, all else a member of the fact."""
+    names = ("document", "payload", "extras")
+    bodies = {name: more.pop(name) for name in names if name in more}
     more |= {name: digest_of(body) for name, body in bodies.items()}
     fact = MessageAdded(
         session=session, id=id or next_id(), at=moment(at), role=role, text=digest_of(text), **more

@@ -60,6 +60,18 @@ def test_an_open_session_without_a_title_has_its_id_and_no_end() -> None:
     assert found["entries"] == []
 
 
+def test_the_heading_has_the_name_of_the_session_beside_its_title() -> None:
+    named = Transcript(replace(SESSION, name="nightly_\n1", closed_at=None), ())
+    untitled = replace(named, session=replace(named.session, title=None))
+    opened = "opened 2026-01-02 03:04:05Z"
+    session = f"Session {SESSION.id} nightly_ 1"
+    assert document(named, "text") == f"{session}: Fix the *build*, {opened}\n"
+    assert document(untitled, "text") == f"{session}, {opened}\n"
+    session = f"Session `{SESSION.id}` (nightly\\_ 1), {opened}.\n"
+    assert document(named, "markdown") == f"# Fix the \\*build\\*\n\n{session}"
+    assert document(untitled, "markdown") == f"# Session nightly\\_ 1\n\n{session}"
+
+
 def test_json_carries_what_no_utf_8_can() -> None:
     wild = 'nul \0, half a pair \ud800, paragraph \u2029, quote "'
     transcript = Transcript(
@@ -80,7 +92,7 @@ def test_nothing_that_was_said_or_printed_breaks_out_of_its_place(
     said: str, arguments: str, shown: str, name: str
 ) -> None:
     transcript = Transcript(
-        replace(SESSION, title=name or None),
+        replace(SESSION, title=name or None, name=name or None),
         (
             message(0, "user", said),
             call(1, f"T{name}", arguments.encode(), shown, call_id=name),

@@ -52,7 +52,7 @@ tooltrail diff --same-args @last:Bash
 tooltrail diff --surfaces @last
 tooltrail diff --session nightly-build @last --brief
 tooltrail exec -- make test
-tooltrail exec --session nightly-build --timeout 600 -- ./deploy.sh
+tooltrail exec --session nightly-build --timeout 10m -- ./deploy.sh
 tooltrail exec -- sh -c "make 2>&1 | tee build.log"
 tooltrail gc
 tooltrail gc --grace 7d --yes

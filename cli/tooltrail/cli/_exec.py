@@ -18,6 +18,7 @@ from tooltrail.cli._exec_options import (
     read_request,
 )
 from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._location import say_missing_driver
 from tooltrail.cli._output import say
 from tooltrail.cli._process import (
     ChildExit,
@@ -92,6 +93,7 @@ def run_recorded(request: Request) -> int:
     rules = None if request.no_redact else used_rules()
     with Recording(request, spool, used_policy(request), rules) as recording:
         recording.start()
+        say_missing_driver(target, spool)
         if is_new:
             say(f"tooltrail: recording into a new store at {target}")
         code = _run(request, recording, rules)

@@ -4,7 +4,6 @@
 is generated from the same table; see `commands/exec_command.py`.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -25,6 +24,19 @@ _SIZES: Final[dict[str, int]] = {"": 1, "b": 1} | {
 }
 """The units of a size in bytes: K and KiB are powers of 1024, kB is a power of 1000."""
 
+DURATIONS: Final = {
+    "ms": 1,
+    "s": 1000,
+    "m": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+    "w": 604_800_000,
+}
+"""The units of a duration, in milliseconds."""
+
+_AMOUNT: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE)
+
+A_DURATION: Final = "a duration such as 200ms, 30s, 5m, 1.5h, 7d or 2w"
 A_SIZE: Final = "a size such as 512, 64K, 10kB or 1.5GiB"
 
 ARGUMENTS: Final = "-- COMMAND [ARG]..."
@@ -89,32 +101,34 @@ class Option(NamedTuple):
         return self.flag.lstrip("-").replace("-", "_")
 
 
+def parse_milliseconds(text: str) -> int | float:
+    """Parse a duration such as `1.5h` in milliseconds; raises `ValueError`."""
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None or found[2].lower() not in DURATIONS:
+        raise ValueError(f"{text!r} is not {A_DURATION}")
+    exact = float(found[1]) * DURATIONS[found[2].lower()]
+    if exact >= 1 << 63:  # no database has such a number
+        raise ValueError(f"{text!r} is not {A_DURATION}: it is too long")
+    return int(exact) if exact == int(exact) else exact
+
+
 def read_seconds(text: str) -> float:
-    """Parse a number of seconds that a timer accepts."""
-    seconds = _number(text)
+    """Parse a duration, or a number of seconds, that a timer accepts; raises `ValueError`."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = parse_milliseconds(text) / 1000
     if not 0 <= seconds <= _MOST_SECONDS:
-        raise ValueError(
-            f"{text!r} is not a number of seconds such as 0.5, from 0 to {_MOST_SECONDS:,}"
-        )
+        raise ValueError(f"{text!r} is not from 0 to {_MOST_SECONDS:,} seconds")
     return seconds
 
 
 def read_timeout(text: str) -> float:
-    """Parse a number of seconds greater than zero."""
-    seconds = _number(text)
-    if not 0 < seconds <= _MOST_SECONDS:
-        raise ValueError(
-            f"{text!r} is not a number of seconds such as 0.5, above 0 and up to {_MOST_SECONDS:,}"
-        )
+    """Parse a duration, or a number of seconds, that is greater than zero."""
+    seconds = read_seconds(text)
+    if not seconds:
+        raise ValueError(f"{text!r} is not longer than 0 seconds")
     return seconds
-
-
-def _number(text: str) -> float:
-    """The number that a text spells; NaN if it spells none."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
 
 
 def read_tool_name(text: str) -> str:
@@ -194,11 +208,16 @@ OPTIONS: Final = (
     Option("--tool", "NAME", "Tool name to record.  [default: exec]", read=read_tool_name),
     Option("--call-id", "ID", "Id of the call at its provider."),
     Option("--cwd", "PATH", "Working directory of the command."),
-    Option("--timeout", "SECONDS", "Time limit of the command.", read=read_timeout),
+    Option(
+        "--timeout",
+        "DURATION",
+        "Time limit of the command: 30s, 5m, 1.5h; a number alone is seconds.",
+        read=read_timeout,
+    ),
     Option(
         "--grace",
-        "SECONDS",
-        "Seconds between SIGTERM and SIGKILL after the timeout.  [default: 5]",
+        "DURATION",
+        "Time between SIGTERM and SIGKILL after the timeout.  [default: 5s]",
         read=read_seconds,
     ),
     Option(

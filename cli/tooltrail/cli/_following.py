@@ -11,7 +11,7 @@ from tooltrail.artifacts import (
 )
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
-from tooltrail.cli._output import copy_blocks, say, write_block
+from tooltrail.cli._output import BlockWriter, copy_blocks, say
 from tooltrail.cli._texts import find, say_incomplete, stored, target_of, texts_of, wanted
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.store import Store, StreamView
@@ -42,6 +42,7 @@ class _Following(ExitStack):
         self._lines = lines
         self._role = role
         self._followers: dict[str, StreamFollower] = {}
+        self._writers: dict[str, BlockWriter] = {}
         self._is_running = False
         self._was_running = False
 
@@ -75,7 +76,14 @@ class _Following(ExitStack):
         for role, follower in self._followers.items():
             if follower.ending is None:
                 for block in follower.poll():
-                    write_block(target_of(role, self._role), block)
+                    self._writer(role).write(block)
+
+    def _writer(self, role: str) -> BlockWriter:
+        """The writer of a stream, which prints what it holds back when this object is closed."""
+        if role not in self._writers:
+            self._writers[role] = BlockWriter(target_of(role, self._role))
+            self.callback(self._writers[role].finish)
+        return self._writers[role]
 
     def _is_closed(self) -> bool:
         """Whether the single requested stream has ended, even if the invocation still runs."""
@@ -112,13 +120,14 @@ class _Following(ExitStack):
         return ExitCode.INCOMPLETE
 
     def _copy_rest(self, stream: StreamView) -> None:
-        follower = self._followers.get(stream.role)
+        writer, follower = self._writer(stream.role), self._followers.get(stream.role)
         offset = None if follower is None else follower.offset
-        if offset == stream.size:
-            return  # all bytes are printed; the stream may still wait for an unavailable sink
-        if offset is None and self._was_running:
-            offset = 0
-        blocks = stored(self._store, stream).part(
-            lambda one: one.iter_tail(self._lines) if offset is None else one.iter_bytes(offset)
-        )
-        copy_blocks(blocks, target_of(stream.role, self._role))
+        # If all bytes are printed, the stream may still wait for an unavailable sink.
+        if offset != stream.size:
+            if offset is None and self._was_running:
+                offset = 0
+            for block in stored(self._store, stream).part(
+                lambda one: one.iter_tail(self._lines) if offset is None else one.iter_bytes(offset)
+            ):
+                writer.write(block)
+        writer.finish()

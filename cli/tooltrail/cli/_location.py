@@ -11,6 +11,7 @@ from tooltrail.records.errors import NotFoundError
 
 if TYPE_CHECKING:
     from tooltrail.store import Store
+    from tooltrail.store.engines.targets import Target
 
 
 class Location(NamedTuple):
@@ -65,14 +66,16 @@ class Location(NamedTuple):
         return self.spool or default_spool(parse_target(self.database))
 
     def recording_spool(self) -> Path:
-        """The spool, for a program that is going to record.
+        """The spool, for a program that is going to record. Says if a driver is missing.
 
         Raises `InvalidRecordError` if the database is a file of another application.
         """
         from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415  see `open`
         from tooltrail.store.opening import refuse_other_file  # noqa: PLC0415  see `open`
 
-        refuse_other_file(parse_target(self.database), self.spool_folder)
+        target = parse_target(self.database)
+        refuse_other_file(target, self.spool_folder)
+        say_missing_driver(target, self.spool_folder)
         return self.spool_folder
 
     def _has(self, folder: str) -> bool:
@@ -81,6 +84,14 @@ class Location(NamedTuple):
             return (self.spool_folder / folder).is_dir()
         except OSError:
             return False  # opening the store reports that the spool cannot be read
+
+
+def say_missing_driver(target: "Target", spool: Path) -> None:
+    """Say if the records in a spool cannot be ingested, because a driver is not installed."""
+    from tooltrail.store.engines.targets import missing_driver  # noqa: PLC0415  see `open`
+
+    if problem := missing_driver(target):
+        say(f"tooltrail: records wait in {spool}: {problem}")
 
 
 @contextmanager

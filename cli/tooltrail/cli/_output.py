@@ -1,5 +1,6 @@
 """Prints data on stdout in the requested style, and messages on stderr."""
 
+import codecs
 import io
 import json
 import os
@@ -160,23 +161,45 @@ def write_recorded(text: str) -> None:
     write_block(sys.stdout.buffer, text.encode("utf-8", "backslashreplace"))
 
 
-def copy_blocks(blocks: Iterable[bytes], target: BinaryIO) -> None:
-    """Write each block when it arrives; raises like `write_bytes`."""
-    for block in blocks:
-        write_block(target, block)
-
-
 def write_block(target: BinaryIO, block: bytes) -> None:
-    """Write recorded bytes to stdout or stderr; raises like `write_bytes`.
+    """Write all recorded bytes of a text to stdout or stderr; see `BlockWriter`."""
+    copy_blocks([block], target)
 
-    On a terminal, control characters are replaced, unless the option `--raw` is given.
+
+def copy_blocks(blocks: Iterable[bytes], target: BinaryIO) -> None:
+    """Write each block of recorded bytes when it arrives; see `BlockWriter`."""
+    writer = BlockWriter(target)
+    for block in blocks:
+        writer.write(block)
+    writer.finish()
+
+
+class BlockWriter:
+    """Writes the recorded bytes of one stream to stdout or stderr; raises like `write_bytes`.
+
+    On a terminal, control characters are replaced, unless the option `--raw` is given. Then a
+    character or a CR LF that two blocks share is written with the second block.
     """
-    is_terminal = target.isatty()
-    if is_terminal and not is_given(RAW):
-        # A CR at the end may belong to a CR LF that the next block completes.
-        text = on_terminal(block.removesuffix(b"\r").decode("utf-8", "backslashreplace"))
-        block = text.encode("utf-8", "backslashreplace")
-    _put(target, block, "the output", is_terminal=is_terminal)
+
+    def __init__(self, target: BinaryIO) -> None:
+        self._target = target
+        self._is_terminal = target.isatty()
+        self._decoder: io.IncrementalNewlineDecoder | None = None
+        if self._is_terminal and not is_given(RAW):
+            decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+            self._decoder = io.IncrementalNewlineDecoder(decoder, translate=False)
+
+    def write(self, block: bytes, *, is_last: bool = False) -> None:
+        """Write the next bytes of the stream."""
+        if self._decoder is not None:
+            text = on_terminal(self._decoder.decode(block, final=is_last))
+            block = text.encode("utf-8", "backslashreplace")
+        if block:
+            _put(self._target, block, "the output", is_terminal=self._is_terminal)
+
+    def finish(self) -> None:
+        """Write the bytes at the end of the stream that are no complete character."""
+        self.write(b"", is_last=True)
 
 
 def _put(target: BinaryIO, data: bytes, what: str, *, is_terminal: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from tooltrail.cli._config_files import read_config
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.redaction.rules import LEAST_OF_VALUE, RuleSet, default_rules
+from tooltrail.redaction.rules import RuleSet, default_rules, refuse_short_value
 
 VARIABLE = "TOOLTRAIL_REDACTION"
 """Environment variable that names the file of the user."""
@@ -45,9 +45,8 @@ def _values(names: Iterable[str], environment: Mapping[str, str]) -> dict[str, s
     values: dict[str, str] = {}
     for name in names:
         rule, value = name.lower().replace("_", "-").strip("-"), environment.get(name)
-        if value and len(os.fsencode(value)) < LEAST_OF_VALUE:
-            advice = "a match would be part of a word; leave it out, or use a longer value"
-            raise ValueError(f"${name} is shorter than {LEAST_OF_VALUE} bytes; {advice}")
+        if value:
+            refuse_short_value(os.fsencode(value), f"${name}")
         if value and values.setdefault(rule, value) != value:
             raise ValueError(f"${name} and another variable have the same rule, {rule}")
     return values

@@ -91,7 +91,12 @@ class Scan:
             }
             yield from self._in_record(session.id, "call", call.summary.id, texts, call.streams)
         for one in messages:
-            texts = {"text": one.text, "document": one.document, "payload": one.payload}
+            texts = {
+                "text": one.text,
+                "document": one.document,
+                "payload": one.payload,
+                "extras": one.extras,
+            }
             yield from self._in_record(session.id, "message", one.id, texts)
 
     def _in_record(

@@ -1,6 +1,5 @@
 """Times, sizes and signals on the command line: `2h`, `yesterday`; `64K`; `SIGKILL`, `9`."""
 
-import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta, tzinfo
@@ -9,13 +8,14 @@ from typing import Any
 
 import click
 
-from tooltrail.cli._exec_options import A_SIZE, read_byte_count
+from tooltrail.cli._exec_options import (
+    A_DURATION,
+    A_SIZE,
+    DURATIONS,
+    parse_milliseconds,
+    read_byte_count,
+)
 from tooltrail.cli._output import UTC_TIMES, is_given
-
-_AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE)
-_HOUR, _DAY = 3_600_000, 86_400_000
-_DURATIONS = {"ms": 1, "s": 1000, "m": 60_000, "h": _HOUR, "d": _DAY, "w": 7 * _DAY}
-"""The units of a duration, in milliseconds."""
 
 _LONGEST = timedelta(days=36_500)
 
@@ -38,17 +38,6 @@ class Parsed(click.ParamType[Any]):
         except (ValueError, OverflowError) as error:
             message = f"{value!r} is not {self.what}" if self.what else str(error)
             self.fail(message, param, ctx)
-
-
-def parse_milliseconds(text: str) -> int | float:
-    """Parse a duration such as `1.5h` in milliseconds; raises `ValueError`."""
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None or found[2].lower() not in _DURATIONS:
-        raise ValueError(f"no duration: {text}")
-    exact = float(found[1]) * _DURATIONS[found[2].lower()]
-    if exact >= 1 << 63:  # no database has such a number
-        raise ValueError(f"no duration: {text}")
-    return int(exact) if exact == int(exact) else exact
 
 
 def parse_duration(text: str) -> timedelta:
@@ -76,7 +65,7 @@ def parse_moment(text: str, now: datetime) -> datetime:
     named = {"now": now, "today": midnight, "yesterday": midnight - timedelta(days=1)}
     if word in named:
         moment = named[word]
-    elif word.endswith(tuple(_DURATIONS)):
+    elif word.endswith(tuple(DURATIONS)):
         moment = now - timedelta(milliseconds=parse_milliseconds(word))
     else:
         moment = datetime.fromisoformat(text.strip().upper())
@@ -101,7 +90,7 @@ def shown_zone() -> tzinfo | None:
 
     Python refuses a local zone that is a day or more from UTC, such as `TZ=XYZ-99`. Then it is UTC.
     """
-    return UTC if is_given(UTC_TIMES) or abs(timezone) * 1000 >= _DAY else None
+    return UTC if is_given(UTC_TIMES) or abs(timezone) * 1000 >= DURATIONS["d"] else None
 
 
 def shown(moment: datetime | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
@@ -129,7 +118,7 @@ MOMENT = Parsed(
 )
 """A point in time. Without a zone, local time; for a date or a day, its first moment."""
 
-DURATION = Parsed("duration", parse_duration, "a duration such as 30s, 15m, 24h, 7d, 2w")
+DURATION = Parsed("duration", parse_duration, A_DURATION)
 """A length of time, with the same units as the relative times of `MOMENT`."""
 
 SIZE = Parsed("size", read_byte_count, A_SIZE)

@@ -19,8 +19,9 @@ from operator import attrgetter, methodcaller
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
+from tooltrail.cli._exec_options import A_DURATION, parse_milliseconds
 from tooltrail.cli._output import printable
-from tooltrail.cli._times import MOMENT, SIGNAL, SIZE, parse_milliseconds
+from tooltrail.cli._times import MOMENT, SIGNAL, SIZE
 from tooltrail.store.expressions import (
     DOCUMENTS,
     KINDS,
@@ -218,10 +219,7 @@ _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
     "flag": _one_of({"true": True, "false": False}),
     "integer": (_integer, "an integer"),
     "signal": (SIGNAL.read, SIGNAL.what),
-    "duration": (
-        parse_milliseconds,
-        "a duration such as 200ms, 30s, 5m or 1.5h",
-    ),
+    "duration": (parse_milliseconds, A_DURATION),
     "size": (SIZE.read, SIZE.what),
     "time": (MOMENT.read, f"a time: {MOMENT.what}"),
 }

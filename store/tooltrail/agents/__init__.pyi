@@ -38,5 +38,6 @@ from .statistics import agent_statistics as agent_statistics
 from .submission import SUBMIT_RESULT as SUBMIT_RESULT
 from .submission import submission_tool as submission_tool
 from .tools import AgentTool as AgentTool
+from .tools import running_call as running_call
 from .versions import agent_of_document as agent_of_document
 from .versions import stored_agent as stored_agent

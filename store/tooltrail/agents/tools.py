@@ -22,7 +22,10 @@ Handler = Callable[[dict[str, Any]], object]
 """Takes the arguments of a call; returns the result, or an awaitable of the result."""
 
 running_call: ContextVar[Invocation | None] = ContextVar("running_call", default=None)
-"""The call that `run_agent` is running, if its tool captures output; see `AgentTool`."""
+"""The call that runs, if its tool captures output; see `AgentTool`.
+
+`run_agent` sets the variable. A tool loop of your own sets it before each `ainvoke`.
+"""
 
 _NO_ARGUMENTS: dict[str, JsonValue] = {"type": "object", "additionalProperties": False}
 
@@ -38,9 +41,8 @@ class AgentTool:
             beside others. A coroutine function runs in the event loop, and can be cancelled.
         has_side_effects: whether a call changes anything outside the conversation.
         family: family of its results; None to take it from the policy and the registry.
-        captures_output: whether `run_agent` sets `running_call` of this module, with which the
-            handler captures its output. If such a call is stopped, or the program is killed, the
-            record has the output so far.
+        captures_output: whether the handler captures its output with `running_call`. If such a call
+            is stopped, or the program is killed, the record has the output so far.
     """
 
     definition: ToolDefinition

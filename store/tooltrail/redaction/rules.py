@@ -97,6 +97,15 @@ def default_rules() -> RuleSet:
     return RuleSet(RULES)
 
 
+def refuse_short_value(value: bytes, what: str) -> None:
+    """Raise `InvalidRecordError` for a value that is too short; `what` names it in the message."""
+    if len(value) < LEAST_OF_VALUE:
+        raise InvalidRecordError(
+            f"{what} is shorter than {LEAST_OF_VALUE} bytes, so it would match parts of words;"
+            " leave it out, or use a longer value"
+        )
+
+
 def _rule_of_pattern(name: str, text: str) -> Rule:
     try:
         pattern = re.compile(text.encode())
@@ -109,11 +118,7 @@ def _rule_of_pattern(name: str, text: str) -> Rule:
 
 def _rule_of_value(name: str, value: str) -> Rule:
     data = value.encode("utf-8", "surrogatepass")
-    if len(data) < LEAST_OF_VALUE:
-        raise InvalidRecordError(
-            f"the value of redaction rule {name} is shorter than {LEAST_OF_VALUE} bytes, so it"
-            " would match parts of words; leave the rule out, or use a longer value"
-        )
+    refuse_short_value(data, f"the value of redaction rule {name}")
     # A program without such values does not wait for these imports.
     import json  # noqa: PLC0415
     from urllib.parse import quote, quote_plus  # noqa: PLC0415

@@ -278,7 +278,9 @@ class MessageView:
         tools: the tools on offer from this message on; None if it does not change the offer.
         leg: the start or the end of a leg of an agent run; None for any other message. No model
             was shown this message.
-        erased: the parts that retention removed, named `text`, `document` and `payload`.
+        erased: the parts that retention removed, named `text`, `document`, `payload` and `extras`.
+        extras: canonical JSON of the members of the source that no record has; None if there are
+            none, or if payloads were not requested.
     """
 
     id: UUID
@@ -293,6 +295,7 @@ class MessageView:
     leg: LegFact | None = None
     damage: str | None = None
     erased: tuple[Erasure, ...] = ()
+    extras: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,9 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 def write_markdown(transcript: Transcript) -> Iterator[str]:
     """Yield one section for each entry."""
     session = transcript.session
-    yield f"# {_escape(session.title or f'Session {session.id}')}\n\n"
-    yield f"Session `{session.id}`, opened {stamp(session.opened_at)}.\n"
+    name = f" ({_escape(session.name)})" if session.name else ""
+    yield f"# {_escape(session.title or f'Session {session.name or session.id}')}\n\n"
+    yield f"Session `{session.id}`{name}, opened {stamp(session.opened_at)}.\n"
     pairs = Pairs(transcript)
     for entry in transcript.entries:
         if isinstance(entry, MessageView):

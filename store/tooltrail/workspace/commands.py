@@ -19,7 +19,7 @@ DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 3_600_000
 
 MAX_KEPT = 16 << 20
-"""Bytes of each stream that are kept outside a recorded call. Further bytes are counted."""
+"""Bytes of each stream that are kept without a `running_call`. Further bytes are counted."""
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH(?!OR)", re.IGNORECASE)
 """Names of variables that a command does not get, because its output is kept for ever."""
@@ -41,7 +41,7 @@ RUN = define(
 
 @dataclass(slots=True)
 class _Printed:
-    """The first bytes of a stream of a call that `run_agent` does not record."""
+    """The first bytes of a stream, if there is no `running_call`."""
 
     role: str
     kept: bytearray = field(default_factory=bytearray)
@@ -70,7 +70,7 @@ class _Printed:
 async def run_command(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> CommandOutput:
     """Run a command line with the rights of this program.
 
-    If an agent called this tool, the output goes into the spool: a call that is stopped keeps it.
+    With a `running_call`, the output goes into the spool: a call that is stopped keeps the output.
     """
     command = arguments["command"]
     if "\0" in command:

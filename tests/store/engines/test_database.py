@@ -202,14 +202,15 @@ def test_a_forked_child_is_told_to_open_the_store_again(opened: Database) -> Non
     reading, writing = os.pipe()
 
     def read() -> None:
-        with pytest.raises(UnavailableError) as error:
-            names(opened)
-        os.write(writing, str(error.value).encode())
+        for begin in (opened.read, opened.write, opened.autocommit):
+            with pytest.raises(UnavailableError) as error, begin():
+                pass
+            os.write(writing, f"{error.value}\n".encode())
 
     assert end_of(fork(read)) == 0
     os.close(writing)
     with os.fdopen(reading) as said:
-        assert "open the store again" in said.read()
+        assert said.read().count("open the store again to read\n") == 3
     assert names(opened) == []
 
 

@@ -277,6 +277,20 @@ def test_sessions_come_newest_first_with_what_their_facts_say(parts: StoreParts)
         reader.sessions(cursor=new_id())
 
 
+@pytest.mark.both_engines
+def test_the_extras_of_a_message_are_read_with_its_payload(parts: StoreParts) -> None:
+    session = new_id()
+    parts.ingest(
+        message(session, b"plain", at=1),
+        message(session, b"imported", at=2, extras=b'{"extras":"of the source"}'),
+    )
+    _, messages, _ = parts.reader.conversation(session, payloads=True)
+    assert [one.extras for one in messages] == [None, b'{"extras":"of the source"}']
+    assert [one.damage for one in messages] == [None, None]
+    _, messages, _ = parts.reader.conversation(session)
+    assert [one.extras for one in messages] == [None, None]
+
+
 def test_a_conversation_has_every_entry_in_its_order(parts: StoreParts) -> None:
     session = new_id()
     payload, document = b'{"raw": 1}', canonical_json.encode({"role": "user"})

@@ -1,6 +1,7 @@
 """`shell:run` on real processes: those that hang, leave others behind, or print without end."""
 
 import asyncio
+import json
 import os
 import threading
 import time
@@ -8,13 +9,15 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
+from uuid import UUID
 
 import pytest
 from tests.support.agents.calling import error_of, result_of, text_of
 from tests.support.waiting import until
 
-from tooltrail.agents import AgentTool
+from tooltrail.agents import AgentTool, running_call
 from tooltrail.records import CommandOutput, ErrorKind, ToolCall, ainvoke
+from tooltrail.store import Store
 from tooltrail.workspace import workspace_tools
 from tooltrail.workspace.commands import MAX_KEPT
 
@@ -131,6 +134,29 @@ def test_a_cancelled_command_is_ended_with_all_that_it_started(tmp_path: Path) -
 
     asyncio.run(main())
     until(lambda: not is_running(pid_in(tmp_path / "child")))
+
+
+def test_a_cancelled_command_of_a_tool_loop_keeps_its_output(tmp_path: Path, store: Store) -> None:
+    tool = shell(tmp_path)
+    command = {"command": "echo so far; echo err >&2; echo $$ > pid; sleep 600"}
+    call = ToolCall(tool_name=tool.name, arguments_raw=json.dumps(command))
+
+    async def main() -> UUID:
+        invocation = await session.astart(call)
+        running_call.set(invocation)
+        task = asyncio.create_task(ainvoke(tool.handler, call, invocation.finish, parse=tool.parse))
+        await asyncio.to_thread(pid_in, tmp_path / "pid")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return invocation.id
+
+    with store.open_session() as session:
+        name = asyncio.run(main())
+        detail = store.reader.invocation(name)
+    assert detail.summary.state == "cancelled"
+    read = {one.role: store.reader.open_stream(one).read() for one in detail.streams}
+    assert read == {"stdout": b"so far\n", "stderr": b"err\n"}
 
 
 def test_a_command_that_was_given_up_before_it_began_does_not_run(tmp_path: Path) -> None:

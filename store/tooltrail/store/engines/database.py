@@ -67,6 +67,7 @@ class Database:
     @contextmanager
     def autocommit(self) -> Generator[Connection]:
         """A connection on which every statement is a separate transaction."""
+        self._refuse_fork()
         driver = self._connect()
         connection = Connection(self.target, driver)
         try:
@@ -95,11 +96,7 @@ class Database:
 
     def _begun(self, begin: str) -> DriverConnection:
         """A connection inside a transaction. A lost idle connection is replaced."""
-        if self._pid != os.getpid():
-            raise UnavailableError(
-                f"database {self.target}: this process was forked after the store was opened; "
-                "open the store again to read"
-            )
+        self._refuse_fork()
         while True:
             driver = self._take_idle()
             is_new = driver is None
@@ -114,6 +111,13 @@ class Database:
                     raise
             else:
                 return driver
+
+    def _refuse_fork(self) -> None:
+        if self._pid != os.getpid():
+            raise UnavailableError(
+                f"database {self.target}: this process was forked after the store was opened; "
+                "open the store again to read"
+            )
 
     def _take_idle(self) -> DriverConnection | None:
         # Without a lock, which another thread could hold at a fork. A `pop` is atomic.

@@ -59,6 +59,10 @@ class PostgresTarget(Frozen):
 
 Target = SqliteTarget | PostgresTarget
 
+NO_PSYCOPG: Final = (
+    "PostgreSQL needs psycopg, which is not installed: pip install 'tooltrail[postgres]'"
+)
+
 _MOST_PATH_BYTES: Final = 504
 """Longest path of a database: with the end `-journal`, SQLite's MAX_PATHNAME of 512."""
 
@@ -147,6 +151,15 @@ def is_there(target: Target) -> bool:
         limit = f"SQLite opens no path of more than {_MOST_PATH_BYTES} bytes"
         raise InvalidRecordError(f"{limit}, and the path of {path.name} has {size}")
     return is_found
+
+
+def missing_driver(target: Target) -> str | None:
+    """What to install before the database can be opened; None for nothing. Imports no driver."""
+    if isinstance(target, SqliteTarget):
+        return None
+    from importlib.util import find_spec  # noqa: PLC0415  not for SQLite
+
+    return None if find_spec("psycopg") else NO_PSYCOPG
 
 
 def _file_target(name: str | Path) -> SqliteTarget:

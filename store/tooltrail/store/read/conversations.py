@@ -1,14 +1,16 @@
 """Reads the messages and invocations of a session, and the order of their beginnings and ends."""
 
+import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from tooltrail.records.digests import Digest
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.digests import Digest, parse_digest
+from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.records.plain_text import text_from
+from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, damage_of, first_line
@@ -25,6 +27,11 @@ _LEG_ROLES: Final = ("agent_leg", "agent_outcome")
 _MESSAGE: Final = Columns("messages: key id seq role created_at text document payload wire_format")
 _BODIES: Final = ("text", "document", "payload")
 _MESSAGES: Final = f"SELECT {_MESSAGE.sql} FROM messages WHERE session_key = ? ORDER BY seq"
+
+_FACTS: Final = """
+SELECT messages.key, ledger_entries.fact FROM messages JOIN ledger_entries
+ON ledger_entries.journal_key = messages.journal_key AND ledger_entries.n = messages.entry
+WHERE messages.session_key = ?"""
 
 _LEGS: Final = """
 SELECT message_key FROM agent_legs WHERE session_key = ?
@@ -47,7 +54,7 @@ def messages_of(
 ) -> list[MessageView]:
     """The messages of a session in order. A damaged message has `damage`.
 
-    With `payloads`, also reads the bytes that providers sent.
+    With `payloads`, also reads the bytes that providers sent, and the extras of importers.
     """
     read = [_MESSAGE.read(row) for row in fetch(connection, Sql(_MESSAGES, (session_key,)))]
     names = _BODIES if payloads else _BODIES[:-1]
@@ -58,6 +65,11 @@ def messages_of(
     offers: Mapping[int, Sequence[ToolView]] = {}
     if OFFERING in roles:
         offers = offers_of(connection, Sql("messages.session_key = ?", (session_key,)))
+    if payloads:
+        names = (*names, "extras")
+        facts = {row[0]: row[1] for row in fetch(connection, Sql(_FACTS, (session_key,)))}
+        for values, problems in read:
+            values["extras"] = _extras_of(facts.get(values["key"]), problems)
     digests = (values[name] for values, _ in read for name in names)
     bodies = load_bodies(connection, (one for one in digests if one is not None))
     views: list[MessageView] = []
@@ -106,6 +118,16 @@ def _ends(connection: Connection, session_key: int) -> Mapping[int, int]:
 def _integers(rows: Sequence[Row]) -> list[Row]:
     """The rows that hold only integers. Other rows are damaged, which is reported elsewhere."""
     return [row for row in rows if all(isinstance(value, int) for value in row)]
+
+
+def _extras_of(packed: object, problems: list[str]) -> Digest | None:
+    """The digest of the extras that the fact of a message names."""
+    try:
+        fact = unpack_fact(packed)
+        return parse_digest(json.loads(fact)["extras"]) if b'"extras":' in fact else None
+    except (DamageError, ValueError, LookupError, TypeError) as error:
+        problems.append(f"its fact cannot be read ({error})")
+        return None
 
 
 def _message(

@@ -55,7 +55,7 @@ def find_invocation(connection: Connection, name: str) -> int:
         return _by_id(connection, name, "invocations")
     session_name, _, seq = name.rpartition("#")
     try:
-        session = find_session(connection, session_name)
+        session = _session(connection, session_name)
     except NotFoundError:
         if called := _called(connection, name):
             return _only(called, name)
@@ -90,6 +90,28 @@ def find_session(connection: Connection, name: str) -> int:
 
     A name is an id, a unique beginning or end of an id, the name for joining, or `@last`.
     """
+    try:
+        return _session(connection, name)
+    except NotFoundError:
+        if session := _session_of_call(connection, name):
+            raise NotFoundError(
+                f"no session is named {name!r}; an invocation of session {session} has this name,"
+                " `tooltrail show` prints it"
+            ) from None
+        raise
+
+
+def _session_of_call(connection: Connection, name: str) -> UUID | None:
+    """The id of the session of the invocation with a name; None if there is no such invocation."""
+    try:
+        key = find_invocation(connection, name)
+    except (NotFoundError, AmbiguousNameError):
+        return None
+    session = Sql("SELECT session_key FROM invocations WHERE key = ?", (key,))
+    return _id_of(connection, "sessions", _key(connection, session, ""))
+
+
+def _session(connection: Connection, name: str) -> int:
     if name == LAST:
         newest = Sql("SELECT key FROM sessions ORDER BY opened_at DESC, key DESC LIMIT 1")
         return _key(connection, newest, "the store has no session yet")
@@ -127,7 +149,7 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
 
 def _names_session(connection: Connection, name: str) -> bool:
     try:
-        find_session(connection, name)
+        _session(connection, name)
     except (NotFoundError, AmbiguousNameError):
         return False
     return True

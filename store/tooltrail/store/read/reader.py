@@ -202,8 +202,8 @@ class Reader:
     ) -> tuple[SessionView, list[MessageView], list[InvocationDetail]]:
         """Everything of one session, each part in the order of its `seq`, from one snapshot.
 
-        With `payloads`, also reads the bytes that providers sent; with `outputs`, the complete
-        outputs of the calls with their streams.
+        With `payloads`, also reads the bytes that providers sent and the extras of messages; with
+        `outputs`, the complete outputs of the calls with their streams.
         """
         from tooltrail.store.read.conversations import invocations_of, messages_of
 
