@@ -70,6 +70,7 @@ def test_the_heading_has_the_name_of_the_session_beside_its_title() -> None:
     session = f"Session `{SESSION.id}` (nightly\\_ 1), {opened}.\n"
     assert document(named, "markdown") == f"# Fix the \\*build\\*\n\n{session}"
     assert document(untitled, "markdown") == f"# Session nightly\\_ 1\n\n{session}"
+    assert json.loads(document(named, "json"))["session"]["name"] == "nightly_\n1"
 
 
 def test_json_carries_what_no_utf_8_can() -> None:

@@ -73,6 +73,7 @@ def _head(transcript: Transcript) -> dict[str, Any]:
     return {
         "id": str(session.id),
         "parent_id": None if session.parent_id is None else str(session.parent_id),
+        "name": session.name,
         "title": session.title,
         "agent": session.agent,
         "opened_at": session.opened_at.isoformat(),
