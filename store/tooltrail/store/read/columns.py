@@ -6,7 +6,7 @@ value by a neutral one, and reports the damage. A damaged row never hides anothe
 A test compares `COLUMNS` with the tables, which `docs/tables.md` describes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
 from uuid import UUID
@@ -30,60 +30,17 @@ NO_ID: Final = UUID(int=0)
 _DIGEST_BYTES: Final = 32
 _STATES: Final = get_args(InvocationState)
 
-
-class _Kind(NamedTuple):
-    """How to read the values of a kind of column.
-
-    Attributes:
-        own: the type whose values need no conversion, if there is one.
-        neutral: the value that replaces damage.
-        convert: converts any other value of a driver. Raises `TypeError`, `ValueError` or
-            `OverflowError` for damage.
-    """
-
-    own: type | None
-    neutral: object
-    convert: Callable[[Any], object]
-
-
-def _refuse(value: object) -> object:
-    raise TypeError(value)
-
-
-def _id(value: object) -> object:
-    return UUID(bytes=value) if isinstance(value, bytes) else _refuse(value)
-
-
-def _time(value: object) -> object:
-    if isinstance(value, int):
-        return EPOCH + timedelta(microseconds=value)
-    return value.astimezone(UTC) if isinstance(value, datetime) else _refuse(value)
-
-
-def _digest(value: object) -> object:
-    if isinstance(value, bytes) and len(value) == _DIGEST_BYTES:
-        return digest_from(value)
-    return _refuse(value)
-
-
-def _flag(value: object) -> object:
-    return bool(value) if value in (0, 1) else _refuse(value)
-
-
-def _state(value: object) -> object:
-    return value if value in _STATES else _refuse(value)
-
-
-_KINDS: Final = {
-    "id": _Kind(UUID, NO_ID, _id),
-    "time": _Kind(None, EPOCH, _time),
-    "digest": _Kind(None, EMPTY, _digest),
-    "text": _Kind(str, "", _refuse),
-    "flag": _Kind(bool, False, _flag),
-    "bytes": _Kind(bytes, b"", _refuse),
-    "integer": _Kind(int, 0, _refuse),
-    "state": _Kind(None, "error", _state),
+_KINDS: Final[Mapping[str, tuple[type | None, object]]] = {
+    "id": (UUID, NO_ID),
+    "time": (None, EPOCH),
+    "digest": (None, EMPTY),
+    "text": (str, ""),
+    "flag": (bool, False),
+    "bytes": (bytes, b""),
+    "integer": (int, 0),
+    "state": (None, "error"),
 }
+"""For each kind: the type whose values need no conversion, and the value that replaces damage."""
 
 _TABLES: Final = {
     "artifacts": "key:integer digest:digest size:integer stored_size:integer line_count:integer"
@@ -156,7 +113,7 @@ class Columns:
                 kind, may_be_null = COLUMNS[f"{table}.{name}"]
                 self._columns.append((name, kind, is_optional or may_be_null))
                 sources.append(f"{table}.{name}")
-        self._kinds = [_KINDS[kind] for _, kind, _ in self._columns]
+        self._types = [_KINDS[kind][0] for _, kind, _ in self._columns]
         self.sql = ", ".join(sources)
         """The column list of the query."""
 
@@ -167,17 +124,34 @@ class Columns:
         """
         values: dict[str, Any] = {}
         problems: list[str] = []
-        columns = zip(self._columns, self._kinds, row, strict=False)
-        for (name, kind, is_optional), (own, neutral, convert), value in columns:
+        columns = zip(self._columns, self._types, row, strict=False)
+        for (name, kind, is_optional), own, value in columns:
+            values[name] = value
             if type(value) is own or (value is None and is_optional):
-                values[name] = value
                 continue
             try:
-                values[name] = convert(value)
+                values[name] = _converted(kind, value)
             except (ValueError, TypeError, OverflowError):
                 problems.append(f"{name} holds no {kind}")
-                values[name] = None if is_optional else neutral
+                values[name] = None if is_optional else _KINDS[kind][1]
         return values, problems
+
+
+def _converted(kind: str, value: object) -> object:
+    """Convert a driver value to the type of its kind; `TypeError` for a value of another kind."""
+    if kind == "time" and isinstance(value, int):
+        return EPOCH + timedelta(microseconds=value)
+    if kind == "time" and isinstance(value, datetime):
+        return value.astimezone(UTC)
+    if kind == "id" and isinstance(value, bytes):
+        return UUID(bytes=value)
+    if kind == "digest" and isinstance(value, bytes) and len(value) == _DIGEST_BYTES:
+        return digest_from(value)
+    if kind == "flag" and value in (0, 1):
+        return bool(value)
+    if kind == "state" and value in _STATES:
+        return value
+    raise TypeError(value)
 
 
 def make_view(view: type[View], values: Mapping[str, Any], **more: Any) -> View:
