@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -400,6 +400,17 @@ def test_blocks_are_shown_on_a_terminal_as_one_text(
     _output.copy_blocks([text[:begin], text[begin:end], text[end:cut]], terminal)
     shown = _output.on_terminal(text[:cut].decode("utf-8", "backslashreplace"))
     assert terminal.getvalue().decode() == shown
+
+
+def test_what_came_before_a_failure_is_shown_on_a_terminal() -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b"abc\xe2\x82"
+        raise OSError("gone")
+
+    terminal = Terminal()
+    with pytest.raises(OSError, match="gone"):
+        _output.copy_blocks(blocks(), terminal)
+    assert terminal.getvalue() == rb"abc\xe2\x82"
 
 
 def test_what_two_blocks_of_a_running_stream_share_is_shown_as_one_text(cli: Cli) -> None:

@@ -86,8 +86,8 @@ def test_a_recorder_says_that_the_driver_of_its_database_is_missing(
     assert (ended.code, ended.stdout) == (code, stdout)
     (said,) = [one for one in ended.stderr.decode().splitlines() if "psycopg" in one]
     assert said == (
-        f"tooltrail: records wait in {tmp_path / 'spool'}: PostgreSQL needs psycopg, which is not"
-        " installed: pip install 'tooltrail[postgres]'"
+        f"tooltrail: records will wait in {tmp_path / 'spool'} until psycopg is installed:"
+        " pip install 'tooltrail[postgres]'"
     )
 
 

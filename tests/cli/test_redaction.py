@@ -154,7 +154,7 @@ def test_a_user_names_more_secrets_in_a_file(cli: Cli) -> None:
         ('[patterns]\nX = "a"', "needs a name"),
         (
             'environment = ["PIN"]',
-            "$PIN is shorter than 8 bytes, so it would match parts of words; leave it out",
+            "the value of $PIN is shorter than 8 bytes, and would match parts of words; leave",
         ),
     ],
 )

@@ -89,12 +89,12 @@ WRONG = {
     "exec": "Missing argument '-- COMMAND [ARG]...'.",
     "exec --timout 5 -- touch ran": "No such option '--timout'. Did you mean '--timeout'?",
     **{
-        f"exec --timeout {value} -- touch ran": f"{TIMEOUT}: '{value}' is not longer than 0"
-        for value in ("0", "0s")
+        f"exec --timeout {value} -- touch ran": f"{TIMEOUT}: '{value}' is shorter than 1 ms"
+        for value in ("0", "0s", "0.4ms")
     },
     **{
         f"exec --timeout {value} -- touch ran": (
-            f"{TIMEOUT}: '{value}' is not from 0 to 1,000,000,000 seconds."
+            f"{TIMEOUT}: '{value}' is not between 0 and 1,000,000,000 seconds."
         )
         for value in ("-1", "2000w", "nan", "inf")
     },

@@ -227,7 +227,7 @@ def test_a_variable_that_is_not_utf_8_is_found_by_its_bytes() -> None:
         (
             {},
             {"short": "1234567"},
-            "the value of redaction rule short is shorter than 8 bytes, so it would match parts of",
+            "the value of redaction rule short is shorter than 8 bytes, and would match parts of",
         ),
     ],
 )

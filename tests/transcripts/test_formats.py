@@ -64,8 +64,8 @@ def test_the_heading_has_the_name_of_the_session_beside_its_title() -> None:
     named = Transcript(replace(SESSION, name="nightly_\n1", closed_at=None), ())
     untitled = replace(named, session=replace(named.session, title=None))
     opened = "opened 2026-01-02 03:04:05Z"
-    session = f"Session {SESSION.id} nightly_ 1"
-    assert document(named, "text") == f"{session}: Fix the *build*, {opened}\n"
+    session = f"Session {SESSION.id} (nightly_ 1)"
+    assert document(named, "text") == f"{session} Fix the *build*, {opened}\n"
     assert document(untitled, "text") == f"{session}, {opened}\n"
     session = f"Session `{SESSION.id}` (nightly\\_ 1), {opened}.\n"
     assert document(named, "markdown") == f"# Fix the \\*build\\*\n\n{session}"

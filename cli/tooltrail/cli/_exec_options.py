@@ -17,6 +17,9 @@ _MOST_NAME_CHARS: Final = 256
 _MOST_SECONDS: Final = 1_000_000_000
 """About 32 years: more than any timeout, and safe for a timer in milliseconds."""
 
+_LEAST_TIMEOUT: Final = 0.001
+"""In seconds. A record has timeouts in milliseconds."""
+
 _SIZES: Final[dict[str, int]] = {"": 1, "b": 1} | {
     f"{letter}{ending}": base**power
     for power, letter in enumerate("kmgt", 1)
@@ -113,21 +116,21 @@ def parse_milliseconds(text: str) -> int | float:
 
 
 def read_seconds(text: str) -> float:
-    """Parse a duration, or a number of seconds, that a timer accepts; raises `ValueError`."""
+    """Parse a duration or a number of seconds; raises `ValueError`, also if no timer accepts it."""
     try:
         seconds = float(text)
     except ValueError:
         seconds = parse_milliseconds(text) / 1000
     if not 0 <= seconds <= _MOST_SECONDS:
-        raise ValueError(f"{text!r} is not from 0 to {_MOST_SECONDS:,} seconds")
+        raise ValueError(f"{text!r} is not between 0 and {_MOST_SECONDS:,} seconds")
     return seconds
 
 
 def read_timeout(text: str) -> float:
-    """Parse a duration, or a number of seconds, that is greater than zero."""
+    """Parse a duration, or a number of seconds, of at least a millisecond."""
     seconds = read_seconds(text)
-    if not seconds:
-        raise ValueError(f"{text!r} is not longer than 0 seconds")
+    if seconds < _LEAST_TIMEOUT:
+        raise ValueError(f"{text!r} is shorter than 1 ms")
     return seconds
 
 
@@ -211,7 +214,7 @@ OPTIONS: Final = (
     Option(
         "--timeout",
         "DURATION",
-        "Time limit of the command: 30s, 5m, 1.5h; a number alone is seconds.",
+        "Time limit of the command, such as 30s, 5m or 1.5h. A number alone is seconds.",
         read=read_timeout,
     ),
     Option(

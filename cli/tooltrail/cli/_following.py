@@ -76,10 +76,10 @@ class _Following(ExitStack):
         for role, follower in self._followers.items():
             if follower.ending is None:
                 for block in follower.poll():
-                    self._writer(role).write(block)
+                    self._writer_of(role).write(block)
 
-    def _writer(self, role: str) -> BlockWriter:
-        """The writer of a stream, which prints what it holds back when this object is closed."""
+    def _writer_of(self, role: str) -> BlockWriter:
+        """The writer of a stream. What it holds back is printed when this object is closed."""
         if role not in self._writers:
             self._writers[role] = BlockWriter(target_of(role, self._role))
             self.callback(self._writers[role].finish)
@@ -120,9 +120,9 @@ class _Following(ExitStack):
         return ExitCode.INCOMPLETE
 
     def _copy_rest(self, stream: StreamView) -> None:
-        writer, follower = self._writer(stream.role), self._followers.get(stream.role)
+        writer, follower = self._writer_of(stream.role), self._followers.get(stream.role)
         offset = None if follower is None else follower.offset
-        # If all bytes are printed, the stream may still wait for an unavailable sink.
+        # A stream that is printed completely is not read: its sink may be unavailable.
         if offset != stream.size:
             if offset is None and self._was_running:
                 offset = 0

@@ -66,7 +66,7 @@ class Location(NamedTuple):
         return self.spool or default_spool(parse_target(self.database))
 
     def recording_spool(self) -> Path:
-        """The spool, for a program that is going to record. Says if a driver is missing.
+        """The spool of a program that records. Prints a line if a driver is not installed.
 
         Raises `InvalidRecordError` if the database is a file of another application.
         """
@@ -87,11 +87,12 @@ class Location(NamedTuple):
 
 
 def say_missing_driver(target: "Target", spool: Path) -> None:
-    """Say if the records in a spool cannot be ingested, because a driver is not installed."""
-    from tooltrail.store.engines.targets import missing_driver  # noqa: PLC0415  see `open`
+    """Print a line if a driver is not installed, so that the records cannot be ingested."""
+    from tooltrail.store.engines.targets import has_driver  # noqa: PLC0415  see `open`
 
-    if problem := missing_driver(target):
-        say(f"tooltrail: records wait in {spool}: {problem}")
+    if not has_driver(target):
+        until = "psycopg is installed: pip install 'tooltrail[postgres]'"
+        say(f"tooltrail: records will wait in {spool} until {until}")
 
 
 @contextmanager

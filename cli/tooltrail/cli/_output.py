@@ -162,23 +162,25 @@ def write_recorded(text: str) -> None:
 
 
 def write_block(target: BinaryIO, block: bytes) -> None:
-    """Write all recorded bytes of a text to stdout or stderr; see `BlockWriter`."""
+    """Write one complete recorded text to stdout or stderr; see `BlockWriter`."""
     copy_blocks([block], target)
 
 
 def copy_blocks(blocks: Iterable[bytes], target: BinaryIO) -> None:
     """Write each block of recorded bytes when it arrives; see `BlockWriter`."""
     writer = BlockWriter(target)
-    for block in blocks:
-        writer.write(block)
-    writer.finish()
+    try:
+        for block in blocks:
+            writer.write(block)
+    finally:
+        writer.finish()
 
 
 class BlockWriter:
     """Writes the recorded bytes of one stream to stdout or stderr; raises like `write_bytes`.
 
-    On a terminal, control characters are replaced, unless the option `--raw` is given. Then a
-    character or a CR LF that two blocks share is written with the second block.
+    On a terminal, control characters are replaced, unless the option `--raw` is given. A character
+    or a CR LF that is split over two blocks is then written with the second block.
     """
 
     def __init__(self, target: BinaryIO) -> None:
@@ -189,17 +191,20 @@ class BlockWriter:
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             self._decoder = io.IncrementalNewlineDecoder(decoder, translate=False)
 
-    def write(self, block: bytes, *, is_last: bool = False) -> None:
+    def write(self, block: bytes) -> None:
         """Write the next bytes of the stream."""
+        self._write(block, is_last=False)
+
+    def finish(self) -> None:
+        """End the stream: write the incomplete character, or the CR, that was held back."""
+        self._write(b"", is_last=True)
+
+    def _write(self, block: bytes, *, is_last: bool) -> None:
         if self._decoder is not None:
             text = on_terminal(self._decoder.decode(block, final=is_last))
             block = text.encode("utf-8", "backslashreplace")
         if block:
             _put(self._target, block, "the output", is_terminal=self._is_terminal)
-
-    def finish(self) -> None:
-        """Write the bytes at the end of the stream that are no complete character."""
-        self.write(b"", is_last=True)
 
 
 def _put(target: BinaryIO, data: bytes, what: str, *, is_terminal: bool) -> None:

@@ -45,9 +45,10 @@ def _values(names: Iterable[str], environment: Mapping[str, str]) -> dict[str, s
     values: dict[str, str] = {}
     for name in names:
         rule, value = name.lower().replace("_", "-").strip("-"), environment.get(name)
-        if value:
-            refuse_short_value(os.fsencode(value), f"${name}")
-        if value and values.setdefault(rule, value) != value:
+        if not value:
+            continue
+        refuse_short_value(os.fsencode(value), f"the value of ${name}")
+        if values.setdefault(rule, value) != value:
             raise ValueError(f"${name} and another variable have the same rule, {rule}")
     return values
 

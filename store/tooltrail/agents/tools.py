@@ -22,9 +22,10 @@ Handler = Callable[[dict[str, Any]], object]
 """Takes the arguments of a call; returns the result, or an awaitable of the result."""
 
 running_call: ContextVar[Invocation | None] = ContextVar("running_call", default=None)
-"""The call that runs, if its tool captures output; see `AgentTool`.
+"""The recorded call that runs in this context, if its tool captures output; see `AgentTool`.
 
-`run_agent` sets the variable. A tool loop of your own sets it before each `ainvoke`.
+`run_agent` sets the variable. In a tool loop of your own, the coroutine that awaits `ainvoke` sets
+it first, and sets None for a call that is not recorded.
 """
 
 _NO_ARGUMENTS: dict[str, JsonValue] = {"type": "object", "additionalProperties": False}

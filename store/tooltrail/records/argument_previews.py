@@ -48,7 +48,7 @@ def _action_of(text: str) -> str:
 
 def _members_of(text: str) -> dict[str, Any]:
     """The members of an object, which may be cut. The last one may be a cut text."""
-    with suppress(ValueError, RecursionError):  # most objects are complete
+    with suppress(ValueError, RecursionError):  # most texts are complete objects
         return cast("dict[str, Any]", json.loads(text))
     members: dict[str, Any] = {}
     at, name, is_value = 1, "", False

@@ -101,8 +101,8 @@ def refuse_short_value(value: bytes, what: str) -> None:
     """Raise `InvalidRecordError` for a value that is too short; `what` names it in the message."""
     if len(value) < LEAST_OF_VALUE:
         raise InvalidRecordError(
-            f"{what} is shorter than {LEAST_OF_VALUE} bytes, so it would match parts of words;"
-            " leave it out, or use a longer value"
+            f"{what} is shorter than {LEAST_OF_VALUE} bytes, and would match parts of words;"
+            " leave the rule out, or use a longer value"
         )
 
 

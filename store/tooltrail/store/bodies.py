@@ -149,13 +149,13 @@ def unpack_fact(packed: object) -> bytes:
         raise DamageError(f"a ledger entry is damaged: {error}", path="ledger") from error
     digits = unpacking.unused_data.hex().encode()
     fact: list[bytes] = []
-    place = 0
+    offset = 0
     for piece in pieces:
         size = _DIGEST_HEX if piece.endswith(b":") else _ID_HEX
-        some = digits[place : place + size]
-        fact += piece, some if size == _DIGEST_HEX else _spelled_id(some)
-        place += size
-    if not unpacking.eof or len(digits) != place:
+        name = digits[offset : offset + size]
+        fact += piece, name if size == _DIGEST_HEX else _spelled_id(name)
+        offset += size
+    if not unpacking.eof or len(digits) != offset:
         raise DamageError("a ledger entry is damaged: its length is wrong", path="ledger")
     return b"".join(fact) + last
 

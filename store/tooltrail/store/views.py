@@ -279,8 +279,8 @@ class MessageView:
         leg: the start or the end of a leg of an agent run; None for any other message. No model
             was shown this message.
         erased: the parts that retention removed, named `text`, `document`, `payload` and `extras`.
-        extras: canonical JSON of the members of the source that no record has; None if there are
-            none, or if payloads were not requested.
+        extras: canonical JSON of the members of an imported message that Tooltrail does not know;
+            None if there are none, or if payloads were not requested.
     """
 
     id: UUID

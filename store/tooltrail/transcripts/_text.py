@@ -17,9 +17,9 @@ def write_text(transcript: Transcript) -> Iterator[str]:
     Messages and output are indented, so that they cannot look like lines of the transcript.
     """
     session = transcript.session
-    called = ": ".join(filter(None, (session.name, session.title)))
-    shown = f" {one_line(called)}" if called else ""
-    yield f"Session {session.id}{shown}, opened {stamp(session.opened_at)}\n"
+    name = f" ({one_line(session.name)})" if session.name else ""
+    title = f" {one_line(session.title)}" if session.title else ""
+    yield f"Session {session.id}{name}{title}, opened {stamp(session.opened_at)}\n"
     pairs: Pairs | None = None
     for entry in transcript.entries:
         if isinstance(entry, MessageView):

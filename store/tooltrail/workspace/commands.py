@@ -41,7 +41,7 @@ RUN = define(
 
 @dataclass(slots=True)
 class _Printed:
-    """The first bytes of a stream, if there is no `running_call`."""
+    """Keeps the first bytes of a stream of a call without `running_call`."""
 
     role: str
     kept: bytearray = field(default_factory=bytearray)

@@ -210,7 +210,7 @@ def test_a_forked_child_is_told_to_open_the_store_again(opened: Database) -> Non
     assert end_of(fork(read)) == 0
     os.close(writing)
     with os.fdopen(reading) as said:
-        assert said.read().count("open the store again to read\n") == 3
+        assert said.read().count("open the store again in this process\n") == 3
     assert names(opened) == []
 
 

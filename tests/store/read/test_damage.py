@@ -9,6 +9,7 @@ from tests.support.store_parts import StoreParts
 
 from tooltrail.journal.clock import new_id
 from tooltrail.records import DamageError, ToolDefinition, digest_of
+from tooltrail.records.errors import NotFoundError
 from tooltrail.store.filters import InvocationFilter
 
 SESSION = new_id()
@@ -110,6 +111,8 @@ def test_invocations_of_a_lost_session_are_listed(parts: StoreParts) -> None:
     items = parts.reader.invocations().items
     assert [one.seq for one in items] == [3, 2, 1]
     assert all("session_id holds no id" in str(one.damage) for one in items)
+    with pytest.raises(NotFoundError, match="no session is named"):
+        parts.reader.session(str(items[0].id))
 
 
 @pytest.mark.both_engines

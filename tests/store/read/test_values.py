@@ -62,10 +62,12 @@ def test_an_unknown_name_has_the_names_that_differ_by_a_slip(filled: StoreParts)
             reader.invocation(name)
     with pytest.raises(NotFoundError, match=rf"nearest: .*`{one[-8:]}`"):
         reader.invocation(one[-8:-2])
-    with pytest.raises(NotFoundError, match=r"a session has this name, `tooltrail transcript`"):
+    with pytest.raises(NotFoundError, match=r"a session has this name: `tooltrail transcript`"):
         reader.invocation("nightly-build")
     seq = reader.invocation(one).summary.seq
-    hint = rf"an invocation of session {SESSION} has this name, `tooltrail show` prints it"
+    hint = (
+        rf"an invocation of session {SESSION} has this name: `tooltrail show` prints the invocation"
+    )
     for name in (one, one[-12:], f"nightly-build#{seq}", "@last:Bash"):
         with pytest.raises(NotFoundError, match=hint):
             reader.session(name)

@@ -159,6 +159,26 @@ def test_a_cancelled_command_of_a_tool_loop_keeps_its_output(tmp_path: Path, sto
     assert read == {"stdout": b"so far\n", "stderr": b"err\n"}
 
 
+def test_commands_of_a_tool_loop_run_at_the_same_time(tmp_path: Path, store: Store) -> None:
+    tool = shell(tmp_path)
+
+    async def loop(word: str) -> UUID:
+        command = {"command": f"echo {word}"}
+        call = ToolCall(tool_name=tool.name, arguments_raw=json.dumps(command))
+        invocation = await session.astart(call)
+        running_call.set(invocation)
+        await ainvoke(tool.handler, call, invocation.finish, parse=tool.parse)
+        return invocation.id
+
+    async def main() -> tuple[UUID, UUID]:
+        return await asyncio.gather(loop("one"), loop("two"))
+
+    with store.open_session() as session:
+        details = [store.reader.invocation(name) for name in asyncio.run(main())]
+    stored = [store.reader.open_stream(one.streams[0]).read() for one in details]
+    assert stored == [b"one\n", b"two\n"]
+
+
 def test_a_command_that_was_given_up_before_it_began_does_not_run(tmp_path: Path) -> None:
     async def main() -> None:
         release = threading.Event()

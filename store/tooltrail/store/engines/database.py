@@ -116,7 +116,7 @@ class Database:
         if self._pid != os.getpid():
             raise UnavailableError(
                 f"database {self.target}: this process was forked after the store was opened; "
-                "open the store again to read"
+                "open the store again in this process"
             )
 
     def _take_idle(self) -> DriverConnection | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
-from tooltrail.store.engines.targets import NO_PSYCOPG, PostgresTarget
+from tooltrail.store.engines.targets import PostgresTarget
 
 if TYPE_CHECKING:
     import psycopg
@@ -59,7 +59,10 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
         import psycopg  # noqa: PLC0415  slow, and comes with the extra `postgres`
         from psycopg.conninfo import make_conninfo  # noqa: PLC0415
     except ImportError as error:
-        raise UnavailableError(NO_PSYCOPG) from error
+        if error.name != "psycopg":
+            raise UnavailableError(f"psycopg cannot be imported: {error}") from error
+        message = "PostgreSQL needs psycopg, which is not installed"
+        raise UnavailableError(f"{message}: pip install 'tooltrail[postgres]'") from error
     named = parse_qs(urlsplit(target.url).query)
     settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
     options = " ".join([_OPTIONS, *named.get("options", ()), _REQUIRED])

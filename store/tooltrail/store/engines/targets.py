@@ -59,10 +59,6 @@ class PostgresTarget(Frozen):
 
 Target = SqliteTarget | PostgresTarget
 
-NO_PSYCOPG: Final = (
-    "PostgreSQL needs psycopg, which is not installed: pip install 'tooltrail[postgres]'"
-)
-
 _MOST_PATH_BYTES: Final = 504
 """Longest path of a database: with the end `-journal`, SQLite's MAX_PATHNAME of 512."""
 
@@ -153,13 +149,13 @@ def is_there(target: Target) -> bool:
     return is_found
 
 
-def missing_driver(target: Target) -> str | None:
-    """What to install before the database can be opened; None for nothing. Imports no driver."""
+def has_driver(target: Target) -> bool:
+    """Whether the driver of a database is installed. Does not import the driver."""
     if isinstance(target, SqliteTarget):
-        return None
+        return True
     from importlib.util import find_spec  # noqa: PLC0415  not for SQLite
 
-    return None if find_spec("psycopg") else NO_PSYCOPG
+    return find_spec("psycopg") is not None
 
 
 def _file_target(name: str | Path) -> SqliteTarget:

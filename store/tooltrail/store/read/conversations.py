@@ -54,7 +54,7 @@ def messages_of(
 ) -> list[MessageView]:
     """The messages of a session in order. A damaged message has `damage`.
 
-    With `payloads`, also reads the bytes that providers sent, and the extras of importers.
+    With `payloads`, also reads the bytes that providers sent, and the extras of messages.
     """
     read = [_MESSAGE.read(row) for row in fetch(connection, Sql(_MESSAGES, (session_key,)))]
     names = _BODIES if payloads else _BODIES[:-1]
@@ -122,10 +122,13 @@ def _integers(rows: Sequence[Row]) -> list[Row]:
 
 def _extras_of(packed: object, problems: list[str]) -> Digest | None:
     """The digest of the extras that the fact of a message names."""
+    if packed is None:
+        problems.append("its ledger entry is missing")
+        return None
     try:
-        fact = unpack_fact(packed)
-        return parse_digest(json.loads(fact)["extras"]) if b'"extras":' in fact else None
-    except (DamageError, ValueError, LookupError, TypeError) as error:
+        extras = json.loads(unpack_fact(packed)).get("extras")
+        return None if extras is None else parse_digest(extras)
+    except (AttributeError, DamageError, TypeError, ValueError) as error:
         problems.append(f"its fact cannot be read ({error})")
         return None
 

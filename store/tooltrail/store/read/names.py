@@ -55,7 +55,7 @@ def find_invocation(connection: Connection, name: str) -> int:
         return _by_id(connection, name, "invocations")
     session_name, _, seq = name.rpartition("#")
     try:
-        session = _session(connection, session_name)
+        session = _session_key(connection, session_name)
     except NotFoundError:
         if called := _called(connection, name):
             return _only(called, name)
@@ -91,27 +91,30 @@ def find_session(connection: Connection, name: str) -> int:
     A name is an id, a unique beginning or end of an id, the name for joining, or `@last`.
     """
     try:
-        return _session(connection, name)
+        return _session_key(connection, name)
     except NotFoundError:
         if session := _session_of_call(connection, name):
             raise NotFoundError(
-                f"no session is named {name!r}; an invocation of session {session} has this name,"
-                " `tooltrail show` prints it"
+                f"no session is named {name!r}; an invocation of session {session} has this name:"
+                " `tooltrail show` prints the invocation"
             ) from None
         raise
 
 
-def _session_of_call(connection: Connection, name: str) -> UUID | None:
+def _session_of_call(connection: Connection, name: str) -> str | None:
     """The id of the session of the invocation with a name; None if there is no such invocation."""
     try:
         key = find_invocation(connection, name)
     except (NotFoundError, AmbiguousNameError):
         return None
-    session = Sql("SELECT session_key FROM invocations WHERE key = ?", (key,))
-    return _id_of(connection, "sessions", _key(connection, session, ""))
+    query = (
+        "SELECT sessions.key, sessions.id FROM sessions JOIN invocations"
+        " ON invocations.session_key = sessions.key WHERE invocations.key = ?"
+    )
+    return next(iter(_found(connection, Sql(query, (key,)))), None)
 
 
-def _session(connection: Connection, name: str) -> int:
+def _session_key(connection: Connection, name: str) -> int:
     if name == LAST:
         newest = Sql("SELECT key FROM sessions ORDER BY opened_at DESC, key DESC LIMIT 1")
         return _key(connection, newest, "the store has no session yet")
@@ -142,14 +145,14 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
         short = f"; a part of an id has at least {_LEAST_DIGITS} characters"
         near = short if _SHORT.fullmatch(name) else near_names(connection, table, name)
         if table == "invocations" and _names_session(connection, name):
-            near = "; a session has this name, `tooltrail transcript` prints it"
+            near = "; a session has this name: `tooltrail transcript` prints the session"
         raise NotFoundError(f"no {table.removesuffix('s')} is named {name!r}{near}")
     return _only(found, name)
 
 
 def _names_session(connection: Connection, name: str) -> bool:
     try:
-        _session(connection, name)
+        _session_key(connection, name)
     except (NotFoundError, AmbiguousNameError):
         return False
     return True
