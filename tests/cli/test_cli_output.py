@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -388,6 +388,11 @@ class Terminal(io.BytesIO):
     def isatty(self) -> bool:
         return True
 
+    def copy(self, blocks: Iterable[bytes]) -> None:
+        # The line of progress remembers whether a terminal ends with a newline.
+        with patch.object(_output, "PROGRESS_LINE", _output.ProgressLine()):
+            _output.copy_blocks(blocks, self)
+
 
 @given(st.lists(st.sampled_from([*"aé€😀\r\n", "\r\n", "\x1b"]).map(str.encode)), st.data())
 def test_blocks_are_shown_on_a_terminal_as_one_text(
@@ -397,7 +402,7 @@ def test_blocks_are_shown_on_a_terminal_as_one_text(
     cut = data.draw(st.integers(0, len(text)))
     begin, end = sorted(data.draw(st.tuples(*[st.integers(0, cut)] * 2)))
     terminal = Terminal()
-    _output.copy_blocks([text[:begin], text[begin:end], text[end:cut]], terminal)
+    terminal.copy([text[:begin], text[begin:end], text[end:cut]])
     shown = _output.on_terminal(text[:cut].decode("utf-8", "backslashreplace"))
     assert terminal.getvalue().decode() == shown
 
@@ -409,7 +414,7 @@ def test_what_came_before_a_failure_is_shown_on_a_terminal() -> None:
 
     terminal = Terminal()
     with pytest.raises(OSError, match="gone"):
-        _output.copy_blocks(blocks(), terminal)
+        terminal.copy(blocks())
     assert terminal.getvalue() == rb"abc\xe2\x82"
 
 
