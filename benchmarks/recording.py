@@ -1,7 +1,7 @@
 """Recording through the journal; the baseline is raw `sqlite3`, same bytes, same durability.
 
-One row does only what every recorder must: it makes the documents of the calls, and
-writes nothing. No way of recording is faster than that row on one core.
+Two rows do only what every recorder must: they make the documents of the calls, and write nothing.
+No way of recording is faster than these rows on one core.
 """
 
 import asyncio
@@ -16,7 +16,9 @@ from typing import TypeAlias
 from benchmarks._calls import Call, Documents, documents_of, made_rounds, record
 from benchmarks._measure import IS_FULL, Action, Report, compare_rounds, scratch_folder, speed
 from benchmarks._raw_recording import RawStore
+from tooltrail.journal.log import Entry
 from tooltrail.journal.recorder import Recorder
+from tooltrail.journal.tasks import AppendingThread
 from tooltrail.records import default_families, default_policy
 from tooltrail.store import Session, Store, create_store
 
@@ -51,9 +53,13 @@ def lines() -> Report:
         times = compare_rounds(_beside_raw(ours, folder, SUSTAINED, SUSTAINED_ROUNDS))
     name = f"start + finish and ingestion of {SUSTAINED:,}"
     yield speed(name, RAW, times, SUSTAINED, "≥ 0.45")
-    with scratch_folder() as folder:
-        times = compare_rounds(_beside_raw(_make_documents, folder, INVOCATIONS, ROUNDS))
-    yield speed("make the documents alone, without a disk", RAW, times, INVOCATIONS)
+    for name, part in (
+        ("make the documents alone, without a disk", _make_documents),
+        (f"the same in a thread for {RECORDERS} asyncio tasks", _make_documents_for_tasks),
+    ):
+        with scratch_folder() as folder:
+            times = compare_rounds(_beside_raw(part, folder, INVOCATIONS, ROUNDS))
+        yield speed(name, RAW, times, INVOCATIONS)
 
 
 def _by_threads(session: Session, calls: Sequence[Call]) -> None:
@@ -77,6 +83,26 @@ def _make_documents(calls: Sequence[Call]) -> None:
     for call in calls:
         call.tool_call()
         documents_of(call)
+
+
+def _make_documents_for_tasks(calls: Sequence[Call]) -> None:
+    """Make the documents in the thread that appends the facts of tasks, and append nothing."""
+    thread = AppendingThread(lambda _: (), lambda _: "process")
+
+    async def make_share(share: Sequence[Call]) -> None:
+        for call in share:
+            for make in (call.tool_call, partial(documents_of, call)):
+                await thread.submit(partial(_without_facts, make))
+
+    async def run() -> None:
+        await asyncio.gather(*(make_share(calls[n::RECORDERS]) for n in range(RECORDERS)))
+
+    asyncio.run(run())
+    thread.close()
+
+
+def _without_facts(make: Callable[[], object]) -> tuple[Sequence[Entry], object]:
+    return (), make()
 
 
 def _record_and_ingest(store: Store, session: Session, calls: Sequence[Call]) -> None:
