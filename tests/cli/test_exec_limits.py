@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.cli import Cli, python
 
-from tooltrail.cli._exec_options import read_byte_count
+from tooltrail.cli._amounts import read_byte_count
 
 PRINTED = 300_000
 NOISE = python(

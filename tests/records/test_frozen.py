@@ -62,3 +62,34 @@ def test_a_value_is_shown_and_copied() -> None:
     assert repr(Point(1)) == "Point(x=1, y=0)"
     assert copy.copy(Point(3)) == Point(3)
     assert pickle.loads(pickle.dumps(Point(3, 4))) == Point(3, 4)
+
+
+class Pair(Frozen):
+    name: str
+    points: tuple[Point, ...]
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise ValueError(self.name)
+
+
+def test_values_within_a_value_become_dicts_too() -> None:
+    pair = Pair("p", (Point(1), Point(2, 3)))
+    assert pair.as_dict() == {"name": "p", "points": ({"x": 1, "y": 0}, {"x": 2, "y": 3})}
+    assert pair.replaced(name="q").points == pair.points
+
+
+def test_a_condition_is_checked_for_each_way_to_make_a_value() -> None:
+    with pytest.raises(ValueError, match="p"):
+        Pair("p", ())
+    with pytest.raises(ValueError, match="p"):
+        Pair(name="p", points=())
+
+
+def test_a_pattern_takes_members_by_position() -> None:
+    match Point(1, 2):
+        case Point(x, 3):
+            found = x + 3
+        case Point(x, y):
+            found = x + y
+    assert found == 3

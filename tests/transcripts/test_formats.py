@@ -1,7 +1,6 @@
 """The formats of a transcript, against documents that were written by hand."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,7 +49,7 @@ def test_a_small_conversation_is_printed_as_the_golden_document_says(style: str)
 
 
 def test_an_open_session_without_a_title_has_its_id_and_no_end() -> None:
-    bare = Transcript(replace(SESSION, title=None, closed_at=None, parent_id=None), ())
+    bare = Transcript(SESSION.replaced(title=None, closed_at=None, parent_id=None), ())
     assert document(bare, "text") == f"Session {SESSION.id}, opened 2026-01-02 03:04:05Z\n"
     assert document(bare, "markdown") == (
         f"# Session {SESSION.id}\n\nSession `{SESSION.id}`, opened 2026-01-02 03:04:05Z.\n"
@@ -61,8 +60,8 @@ def test_an_open_session_without_a_title_has_its_id_and_no_end() -> None:
 
 
 def test_the_heading_has_the_name_of_the_session_beside_its_title() -> None:
-    named = Transcript(replace(SESSION, name="nightly_\n1", closed_at=None), ())
-    untitled = replace(named, session=replace(named.session, title=None))
+    named = Transcript(SESSION.replaced(name="nightly_\n1", closed_at=None), ())
+    untitled = named.replaced(session=named.session.replaced(title=None))
     opened = "opened 2026-01-02 03:04:05Z"
     session = f"Session {SESSION.id} (nightly_ 1)"
     assert document(named, "text") == f"{session} Fix the *build*, {opened}\n"
@@ -76,7 +75,7 @@ def test_the_heading_has_the_name_of_the_session_beside_its_title() -> None:
 def test_json_carries_what_no_utf_8_can() -> None:
     wild = 'nul \0, half a pair \ud800, paragraph \u2029, quote "'
     transcript = Transcript(
-        replace(SESSION, title=wild),
+        SESSION.replaced(title=wild),
         (message(0, wild, wild), call(1, wild, wild.encode("utf-8", "surrogatepass"), "x")),
     )
     text = document(transcript, "json")
@@ -93,7 +92,7 @@ def test_nothing_that_was_said_or_printed_breaks_out_of_its_place(
     said: str, arguments: str, shown: str, name: str
 ) -> None:
     transcript = Transcript(
-        replace(SESSION, title=name or None, name=name or None),
+        SESSION.replaced(title=name or None, name=name or None),
         (
             message(0, "user", said),
             call(1, f"T{name}", arguments.encode(), shown, call_id=name),

@@ -1,7 +1,6 @@
 """What messages hold beside their text, in the formats for people and for programs."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ def whole(seq: int, role: Role, *blocks: MessageBlock, **more: Any) -> MessageVi
     """A message that was recorded with all that is in it."""
     recorded = Message(role=role, blocks=blocks, **more)
     view = message(seq, role, recorded.text)
-    return replace(view, document=recorded.to_json())
+    return view.replaced(document=recorded.to_json())
 
 
 def asked(call_id: str, **more: Any) -> CallBlock:
@@ -46,7 +45,7 @@ def result(call_id: str, *content: TextBlock | MediaBlock, **more: Any) -> Resul
 PIXELS = MediaBlock(kind="image", media_type="image/png", data="iVBORw==")
 GOLDEN = Path(__file__).with_name("golden")
 RICH = Transcript(
-    replace(SESSION, title=None, closed_at=None),
+    SESSION.replaced(title=None, closed_at=None),
     (
         whole(0, "user", TextBlock(text="What is it?"), PIXELS),
         whole(
@@ -183,7 +182,7 @@ def test_no_name_and_no_part_of_a_message_can_begin_an_entry_of_its_own(style: s
         ResourceBlock(uri=forged, text=forged),
         ProviderBlock(native={"type": forged}),
     )
-    titled = replace(SESSION, title=forged)
+    titled = SESSION.replaced(title=forged)
     text = document(Transcript(titled, (whole(0, "assistant", *blocks), *named)), style)
     own = [line for line in text.splitlines() if line.startswith(("#7", "## 7", "--- said"))]
     if style == "text":

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from tooltrail.artifacts import ArtifactReader
@@ -20,6 +19,7 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.records.digests import parse_digest
+from tooltrail.records.frozen import Frozen
 from tooltrail.store import ArtifactView, Store
 
 MIN_PREFIX = 4
@@ -28,8 +28,7 @@ MIN_PREFIX = 4
 _BEGINNING = re.compile(r"sha256:([0-9a-f]{,63})|([0-9a-f]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Frozen):
     """The result of verifying one artifact.
 
     Attributes:

@@ -1,15 +1,14 @@
 """The work of `tooltrail coverage`: compare a store with the transcripts of an agent."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError
+from tooltrail.records.frozen import Frozen
 from tooltrail.store import InvocationDetail, Reader
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Frozen):
     """One call in a transcript, in the store, or in both.
 
     Attributes:

@@ -4,43 +4,15 @@
 is generated from the same table; see `commands/exec_command.py`.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from tooltrail.cli._amounts import read_byte_count, read_seconds, read_timeout
 from tooltrail.records.frozen import Frozen
 from tooltrail.records.ids import MAX_KEY_CHARS
 
 _MOST_NAME_CHARS: Final = 256
 """Maximum characters of a tool name in a record."""
-
-_MOST_SECONDS: Final = 1_000_000_000
-"""About 32 years: more than any timeout, and safe for a timer in milliseconds."""
-
-_LEAST_TIMEOUT: Final = 0.001
-"""In seconds. A record has timeouts in milliseconds."""
-
-_SIZES: Final[dict[str, int]] = {"": 1, "b": 1} | {
-    f"{letter}{ending}": base**power
-    for power, letter in enumerate("kmgt", 1)
-    for ending, base in (("", 1024), ("ib", 1024), ("b", 1000))
-}
-"""The units of a size in bytes: K and KiB are powers of 1024, kB is a power of 1000."""
-
-DURATIONS: Final = {
-    "ms": 1,
-    "s": 1000,
-    "m": 60_000,
-    "h": 3_600_000,
-    "d": 86_400_000,
-    "w": 604_800_000,
-}
-"""The units of a duration, in milliseconds."""
-
-_AMOUNT: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE)
-
-A_DURATION: Final = "a duration such as 200ms, 30s, 5m, 1.5h, 7d or 2w"
-A_SIZE: Final = "a size such as 512, 64K, 10kB or 1.5GiB"
 
 ARGUMENTS: Final = "-- COMMAND [ARG]..."
 HELP_OPTIONS: Final = ("-h", "--help")
@@ -104,36 +76,6 @@ class Option(NamedTuple):
         return self.flag.lstrip("-").replace("-", "_")
 
 
-def parse_milliseconds(text: str) -> int | float:
-    """Parse a duration such as `1.5h` in milliseconds; raises `ValueError`."""
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None or found[2].lower() not in DURATIONS:
-        raise ValueError(f"{text!r} is not {A_DURATION}")
-    exact = float(found[1]) * DURATIONS[found[2].lower()]
-    if exact >= 1 << 63:  # no database has such a number
-        raise ValueError(f"{text!r} is not {A_DURATION}: it is too long")
-    return int(exact) if exact == int(exact) else exact
-
-
-def read_seconds(text: str) -> float:
-    """Parse a duration or a number of seconds; raises `ValueError`, also if no timer accepts it."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = parse_milliseconds(text) / 1000
-    if not 0 <= seconds <= _MOST_SECONDS:
-        raise ValueError(f"{text!r} is not between 0 and {_MOST_SECONDS:,} seconds")
-    return seconds
-
-
-def read_timeout(text: str) -> float:
-    """Parse a duration, or a number of seconds, of at least a millisecond."""
-    seconds = read_seconds(text)
-    if seconds < _LEAST_TIMEOUT:
-        raise ValueError(f"{text!r} is shorter than 1 ms")
-    return seconds
-
-
 def read_tool_name(text: str) -> str:
     """Check a tool name against the limits of a record."""
     if not 1 <= len(text) <= _MOST_NAME_CHARS or text.isspace():
@@ -156,18 +98,6 @@ def read_session(text: str) -> str:
         most = f"{MAX_KEY_CHARS:,}"
         raise ValueError(f"a session's name has 1 to {most} characters, not all white space")
     return text
-
-
-def read_byte_count(text: str) -> int:
-    """Parse a size, rounded up to a byte; raises `ValueError`."""
-    match = re.fullmatch(r"([0-9]{1,19})(?:\.([0-9]{1,6}))?\s*([a-z]*)", text.strip().lower())
-    if match is None or match[3] not in _SIZES:
-        raise ValueError(f"{text!r} is not {A_SIZE}")
-    millionths = int(match[1] + (match[2] or "").ljust(6, "0"))
-    size = -(-millionths * _SIZES[match[3]] // 1_000_000)
-    if size >= 1 << 63:
-        raise ValueError(f"{text!r} is not {A_SIZE}: it is too large")
-    return size
 
 
 def one_of(*choices: str) -> Callable[[str], str]:

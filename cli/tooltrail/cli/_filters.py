@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import wraps
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -59,7 +58,9 @@ def filter_options(function: Decorated) -> Decorated:
 
     @wraps(function)
     def with_filter(*args: Any, location: Location, **kwargs: Any) -> Any:
-        wanted = {name: kwargs.pop(name) for name in InvocationFilter.__slots__ if name in kwargs}
+        wanted = {
+            name: kwargs.pop(name) for name in InvocationFilter.member_types if name in kwargs
+        }
         conditions, codes = kwargs.pop("conditions"), kwargs.pop("exit_codes")
         for name, same in _SHORT.items():
             wanted["outcomes"] += same if kwargs.pop(name) else ()
@@ -102,7 +103,7 @@ def say_missing(reader: Reader, where: InvocationFilter) -> None:
 
     found = () if where.expression is None else comparisons_of(where.expression)
     may_miss = (one for one in found if PRESENT in operators_of(one.name))
-    for one in dict.fromkeys(replace(one, operator=PRESENT, value=None) for one in may_miss):
+    for one in dict.fromkeys(one.replaced(operator=PRESENT, value=None) for one in may_miss):
         if not reader.invocations(InvocationFilter(expression=one), limit=1).items:
             path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in one.path)
             say(f"tooltrail: no call has a value of `{one.name}{path}`")

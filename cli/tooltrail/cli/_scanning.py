@@ -2,19 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.records.facts import RedactionFact
+from tooltrail.records.frozen import Frozen
 from tooltrail.redaction import RuleSet, StreamRedactor, redact_json, redactions
 from tooltrail.store import InvocationView, Reader, SessionView, StreamView
 
 _CHUNK_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Frozen):
     """Secrets of one rule in one part of a session, a call or a message.
 
     Attributes:
@@ -131,4 +130,4 @@ class Scan:
 
 
 def _texts_of(view: SessionView | InvocationView) -> dict[str, str]:
-    return {name: value for name, value in asdict(view).items() if isinstance(value, str)}
+    return {name: value for name, value in view.as_dict().items() if isinstance(value, str)}

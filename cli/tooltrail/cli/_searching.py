@@ -5,7 +5,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -251,4 +250,4 @@ def _running(store: Store, search: Search) -> int:
     outcomes = search.where.outcomes or OUTCOMES
     if isinstance(search.query, PathQuery) or "running" not in outcomes:
         return 0
-    return store.reader.count_invocations(replace(search.where, outcomes=("running",)))
+    return store.reader.count_invocations(search.where.replaced(outcomes=("running",)))

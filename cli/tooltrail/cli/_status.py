@@ -4,7 +4,6 @@ import json
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final
@@ -51,7 +50,7 @@ _COUNTS: Final = {
 def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
     """Read all members that `--json` prints. Counting the bodies reads all of them."""
     reader = store.reader
-    counts = asdict(reader.counts(with_bodies=with_bodies))
+    counts = reader.counts(with_bodies=with_bodies).as_dict()
     own, lag, condition = _own_row(store), store.lag, read_condition(store)
     return {
         "database": str(store.database.target),
@@ -70,7 +69,7 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
         "redaction_rules": len(used_rules().rules),
         "not_redacted_sessions": _not_redacted(reader),
         "other_spools": _other_spools(store, condition.journals),
-        "condition": asdict(condition),
+        "condition": condition.as_dict(),
     }
 
 

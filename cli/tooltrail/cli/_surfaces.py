@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from tooltrail.cli._output import counted, duration_of, on_terminal, short_digest, size_of
@@ -24,19 +23,19 @@ class _Styled(str):
 def as_record(detail: InvocationDetail) -> dict[str, Any]:
     """The invocation as one JSON object, with its surfaces as stored."""
     return {
-        **asdict(detail.summary),
+        **detail.summary.as_dict(),
         "outcome": detail.summary.outcome,
         "arguments_raw": text_from(detail.arguments),
         "policy_digest": detail.policy_digest,
         "complete_output": _parsed(detail.complete_json),
-        "streams": [asdict(stream) for stream in detail.streams],
+        "streams": [stream.as_dict() for stream in detail.streams],
         "canonical_result": _parsed(detail.canonical_json),
         "artifacts": [{"role": role, "path": path} for role, path in detail.artifacts],
-        "receipt": None if detail.receipt is None else asdict(detail.receipt),
-        "omissions": [vars(omission) for omission in detail.omissions],
-        "source": None if detail.source is None else vars(detail.source),
+        "receipt": None if detail.receipt is None else detail.receipt.as_dict(),
+        "omissions": [omission.as_dict() for omission in detail.omissions],
+        "source": None if detail.source is None else detail.source.as_dict(),
         "not_recorded": list(detail.not_recorded),
-        "redacted": [vars(one) for one in detail.redacted],
+        "redacted": [one.as_dict() for one in detail.redacted],
         "extras": _parsed(detail.extras),
         "environment": detail.environment and dict(members_of(detail.environment)),
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tooltrail.cli._exec_options import (
+from tooltrail.cli._amounts import (
     A_DURATION,
     A_SIZE,
     DURATIONS,

@@ -2,9 +2,8 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
@@ -26,8 +25,7 @@ STYLES = ("text", "markdown", "json", "jsonl")
 """The formats of `tooltrail.transcripts`, listed here so that `--help` imports none of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transcribing:
+class Transcribing(NamedTuple):
     """The document to print, and its destination: the options of `tooltrail transcript`."""
 
     style: str

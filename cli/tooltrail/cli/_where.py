@@ -19,7 +19,7 @@ from operator import attrgetter, methodcaller
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
-from tooltrail.cli._exec_options import A_DURATION, parse_milliseconds
+from tooltrail.cli._amounts import A_DURATION, parse_milliseconds
 from tooltrail.cli._output import printable
 from tooltrail.cli._times import MOMENT, SIGNAL, SIZE
 from tooltrail.store.expressions import (

@@ -19,12 +19,6 @@ _ZERO_WIDTH_JOINER = "\u200d"
 _EXTENDERS = frozenset("\u200c\u200d\u0e33\u0eb3\uff9e\uff9f")
 """Extenders of a cluster that are not marks: joiners, Thai and Lao AM, half-width sound marks."""
 
-_HANGUL_REST = re.compile("[\u1160-\u11ff\ud7b0-\ud7fb]")
-"""A vowel or a trailing consonant of a decomposed Hangul syllable."""
-
-_HANGUL = re.compile("[\u1100-\u115f\uac00-\ud7a3]")
-"""A leading consonant or a composed syllable; both may continue a leading consonant."""
-
 _LOOK_BACK = 64
 """Most characters of a cluster that is kept together; longer ones are made to break layouts."""
 
@@ -96,7 +90,9 @@ def _is_boundary(text: str, index: int) -> bool:
         return False
     if _is_regional(before) and _is_regional(after):
         return _regionals_before(text, index) % 2 == 0
-    return not ("\u1100" <= before <= "\u115f" and _HANGUL.match(after))
+    # A leading consonant and a composed syllable of Hangul may continue a leading consonant.
+    is_hangul = _is_leading_consonant(after) or "\uac00" <= after <= "\ud7a3"
+    return not (_is_leading_consonant(before) and is_hangul)
 
 
 def _extends(char: str) -> bool:
@@ -106,8 +102,14 @@ def _extends(char: str) -> bool:
         or unicodedata.category(char) in ("Mn", "Mc", "Me")
         or 0x1F3FB <= code <= 0x1F3FF
         or 0xE0020 <= code <= 0xE007F
-        or _HANGUL_REST.match(char) is not None
+        # A vowel or a trailing consonant of a decomposed Hangul syllable.
+        or "\u1160" <= char <= "\u11ff"
+        or "\ud7b0" <= char <= "\ud7fb"
     )
+
+
+def _is_leading_consonant(char: str) -> bool:
+    return "\u1100" <= char <= "\u115f"
 
 
 def _is_regional(char: str) -> bool:

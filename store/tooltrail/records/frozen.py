@@ -4,8 +4,8 @@ The standard dataclasses generate and compile code for each class. A program tha
 command would spend more time on that code than on the record.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, NoReturn, Self, dataclass_transform, get_origin
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NoReturn, Self, cast, dataclass_transform, get_origin
 
 _SHARED: object = ClassVar
 
@@ -22,13 +22,16 @@ class Frozen:
     """
 
     member_types: ClassVar[Mapping[str, object]] = {}
+    __match_args__: ClassVar[tuple[str, ...]] = ()
     _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         """Collect the members of a new class."""
+        super().__init_subclass__()
         own: dict[str, object] = cls.__annotations__
         members = {name: kind for name, kind in own.items() if get_origin(kind) is not _SHARED}
         cls.member_types = {**cls.member_types, **members}
+        cls.__match_args__ = tuple(cls.member_types)  # type: ignore[misc]  # mypy takes it as Final
         cls._required = frozenset(name for name in cls.member_types if not hasattr(cls, name))
 
     def __init__(self, *values: Any, **members: Any) -> None:
@@ -39,6 +42,7 @@ class Frozen:
         """
         if not members and len(values) == len(self.member_types):
             self.__dict__.update(zip(self.member_types, values, strict=True))  # the quick way
+            self.__post_init__()
             return
         count = len(values) + len(members)
         if values:
@@ -49,12 +53,21 @@ class Frozen:
             wrong = sorted((self._required - given) | (given - known)) or ["given twice"]
             raise TypeError(f"{type(self).__name__} has wrong members: {', '.join(wrong)}")
         self.__dict__.update(members)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Check the members. A class with conditions overrides it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The members by name, in order. Values in them become dicts, too."""
+        return {name: _as_plain(value) for name, value in self._members()}
 
     def replaced(self, **members: Any) -> Self:
         """A copy with some members replaced."""
-        return type(self)(
-            **{**dict(zip(self.member_types, self._values(), strict=True)), **members}
-        )
+        return type(self)(**{**dict(self._members()), **members})
+
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        return zip(self.member_types, self._values(), strict=True)
 
     def _values(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in self.member_types])
@@ -68,11 +81,19 @@ class Frozen:
         return hash(self._values())
 
     def __repr__(self) -> str:
-        members = zip(self.member_types, self._values(), strict=True)
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in members)})"
+        members = ", ".join(f"{name}={value!r}" for name, value in self._members())
+        return f"{type(self).__name__}({members})"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted")
+
+
+def _as_plain(value: object) -> object:
+    if isinstance(value, Frozen):
+        return value.as_dict()
+    if type(value) is tuple:
+        return tuple(map(_as_plain, cast("tuple[object, ...]", value)))
+    return value

@@ -8,13 +8,13 @@ NOT of such a comparison is true. A tree is a plain value; `read.expression_sql`
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias, get_args
 from uuid import UUID
 
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import InvalidRecordError, check_type
+from tooltrail.records.frozen import Frozen
 
 Value: TypeAlias = str | int | float | bool | datetime | UUID | None
 
@@ -61,8 +61,7 @@ _MOST_LEVELS: Final = 50
 """Most parts and levels of a tree. SQLite accepts expressions of 1,000 levels."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Frozen):
     """One comparison of a column, or of a place in a document, with a value.
 
     Raises `InvalidRecordError` for an unknown name, and for an operator that the name does not
@@ -89,30 +88,26 @@ class Comparison:
                 raise InvalidRecordError(f"{key!r:.80} cannot be in a path of {self.name}")
 
 
-@dataclass(frozen=True, slots=True)
-class RanIn:
+class RanIn(Frozen):
     """True for calls that ran in one of the environments for which a comparison is true."""
 
     comparison: Comparison
     environments: tuple[Digest, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(Frozen):
     """True if all parts are true."""
 
     parts: tuple["Expression", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Some:
+class Some(Frozen):
     """True if a part is true."""
 
     parts: tuple["Expression", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Frozen):
     """True if the part is false."""
 
     part: "Expression"

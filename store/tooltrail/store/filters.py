@@ -3,13 +3,13 @@
 The filter is a plain value; `read.conditions` turns it into SQL.
 """
 
-from dataclasses import dataclass, fields
 from datetime import datetime
 from types import NoneType
 from typing import TYPE_CHECKING, get_args
 from uuid import UUID
 
 from tooltrail.records.errors import InvalidRecordError, check_type
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ MOST_VALUES = 30_000
 """Most values of one filter. An SQLite statement accepts 32,766, including invocation keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class InvocationFilter:
+class InvocationFilter(Frozen):
     """Conditions on invocations. An empty filter matches all.
 
     Raises `InvalidRecordError` for an unknown state or outcome, and for a text instead of a tuple
@@ -106,7 +105,9 @@ class InvocationFilter:
             )
 
 
-LISTS = tuple(one.name for one in fields(InvocationFilter) if one.default == ())
+LISTS = tuple(
+    name for name in InvocationFilter.member_types if getattr(InvocationFilter, name) == ()
+)
 """The fields that accept several values."""
 
 ALL = InvocationFilter()

@@ -1,6 +1,5 @@
 """Id, format and artifact root of a store, and the check that this program can read the store."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -12,6 +11,7 @@ from tooltrail.records.errors import (
     StoreNotFoundError,
     TooltrailError,
 )
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.failures import RESTORE
 from tooltrail.store.engines.values import moment_of
@@ -24,8 +24,7 @@ FORMAT: Final = 1
 _NEEDED: Final = Columns("store_info: key id format artifact_root")
 
 
-@dataclass(frozen=True, slots=True)
-class StoreInfo:
+class StoreInfo(Frozen):
     """One store.
 
     `artifact_root` is a URL or a path. A relative path starts at the folder of the database file.

@@ -8,13 +8,13 @@ an empty text, 0, the year 1970 or an id of zeros. An unknown state is replaced 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from signal import Signals
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.column_groups import ENDING
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Erasure:
+class Erasure(Frozen):
     """Content that retention removed on purpose. The digest stays, and the record still verifies.
 
     `name` is a column, the role of a stream, or `body DIGEST`.
@@ -46,8 +45,7 @@ class Erasure:
         return f"{self.name} was erased on {day} by the rule {self.rule}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionView:
+class SessionView(Frozen):
     """One session.
 
     Attributes:
@@ -73,8 +71,7 @@ class SessionView:
     damage: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InvocationView:
+class InvocationView(Frozen):
     """One row of a list: short values only.
 
     `output_size` is the size that the tool produced, `lost_size` the part that was not kept. Both
@@ -125,8 +122,7 @@ class InvocationView:
                 return kind
 
 
-@dataclass(frozen=True, slots=True)
-class StreamView:
+class StreamView(Frozen):
     """One stream of a complete output; `Reader.open_stream` returns its bytes.
 
     Attributes:
@@ -154,8 +150,7 @@ class StreamView:
     erasure: Erasure | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiptView:
+class ReceiptView(Frozen):
     """The text that the model was shown, with its renderer and the digest of its budgets."""
 
     text: str
@@ -170,8 +165,7 @@ class ReceiptView:
         return f"{self.renderer_name} {self.renderer_version}"
 
 
-@dataclass(frozen=True, slots=True)
-class InvocationDetail:
+class InvocationDetail(Frozen):
     """One invocation with all of its surfaces, which are None while the invocation is open.
 
     Attributes:
@@ -209,13 +203,13 @@ class InvocationDetail:
     omissions: tuple[OmissionFact, ...] = ()
     message_id: UUID | None = None
     position: int | None = None
-    ended_at_seq: int | None = field(default=None, compare=False)
+    ended_at_seq: int | None = None
     damage: str | None = None
     erased: tuple[Erasure, ...] = ()
     source: SourceFact | None = None
     redacted: tuple[RedactionFact, ...] = ()
     extras: str | None = None
-    environment: str | None = field(default=None, compare=False)
+    environment: str | None = None
 
     @property
     def not_recorded(self) -> tuple[str, ...]:
@@ -250,9 +244,11 @@ class InvocationDetail:
 
     def as_started(self) -> InvocationDetail:
         """The invocation before its end: only what was known when it started."""
-        unknown: dict[str, Any] = {one: None for one in ENDING if one in InvocationView.__slots__}
+        unknown: dict[str, Any] = {
+            one: None for one in ENDING if one in InvocationView.member_types
+        }
         return InvocationDetail(
-            replace(self.summary, **unknown | {"state": "started", "outcome_kind": "running"}),
+            self.summary.replaced(**unknown | {"state": "started", "outcome_kind": "running"}),
             self.arguments,
             self.policy_digest,
             message_id=self.message_id,
@@ -263,8 +259,7 @@ class InvocationDetail:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MessageView:
+class MessageView(Frozen):
     """One message of a conversation.
 
     Attributes:
@@ -298,8 +293,7 @@ class MessageView:
     extras: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolView:
+class ToolView(Frozen):
     """One version of a tool that was offered to a model.
 
     Attributes:
@@ -335,8 +329,7 @@ class ToolView:
             raise DamageError(f"tool {self.name} is damaged: {error}", path=self.digest) from error
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCalls:
+class ToolCalls(Frozen):
     """The calls of one version of a tool: how many, and when the first and the last one began."""
 
     call_count: int = 0
@@ -344,8 +337,7 @@ class ToolCalls:
     last_call_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ArtifactView:
+class ArtifactView(Frozen):
     """One artifact that the store knows.
 
     `digest`, `size` and `line_count` describe the uncompressed bytes. `path` is relative to the
@@ -361,8 +353,7 @@ class ArtifactView:
     damage: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class Page(Frozen, Generic[T]):
     """One page of a list, in the requested order.
 
     On PostgreSQL a record that began before the newest record of a page, but was committed later,
@@ -375,8 +366,7 @@ class Page(Generic[T]):
     next_cursor: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class StoreCounts:
+class StoreCounts(Frozen):
     """Totals of a store.
 
     Attributes:

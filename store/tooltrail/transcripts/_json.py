@@ -119,7 +119,7 @@ def _call(detail: InvocationDetail, compacted: str | None) -> dict[str, Any]:
         "receipt": receipt.text if receipt is not None and compacted is None else None,
         "receipt_digest": None if receipt is None else receipt.digest,
         "compacted": compacted,
-        **({"redacted": [vars(one) for one in detail.redacted]} if detail.redacted else {}),
+        **({"redacted": [one.as_dict() for one in detail.redacted]} if detail.redacted else {}),
     }
 
 

@@ -6,7 +6,6 @@ sequence number, so that nothing is printed twice. Content that is not text is d
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tooltrail.records import (
@@ -21,6 +20,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.tool_calls import name_with_server
 from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._pairs import Pairs, repeats_receipt
@@ -41,8 +41,7 @@ _SAID = "said"
 _WORDLESS = "[not in words]"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Frozen):
     """A part of a message in the formats for people.
 
     Attributes:
@@ -72,9 +71,9 @@ def parts_of(view: MessageView, pairs: Pairs) -> Iterator[Part]:
             continue
         if _is_said(part) and parts and _is_said(parts[-1]):
             # Adjacent text blocks are joined, since one text can be split into several blocks.
-            parts[-1] = replace(parts[-1], text=parts[-1].text + part.text)
+            parts[-1] = parts[-1].replaced(text=parts[-1].text + part.text)
         else:
-            parts.append(replace(part, label=_SAID) if _is_said(part) and parts else part)
+            parts.append(part.replaced(label=_SAID) if _is_said(part) and parts else part)
     if not message.is_complete:
         reason = _finish_reason(message)
         end = end_of(reason)

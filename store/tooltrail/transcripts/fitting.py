@@ -6,20 +6,19 @@ small as possible, and `Fitted.token_count` exceeds the budget.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from uuid import UUID
 
 from tooltrail.records import CanonicalResult, CompactedResult, render_compacted
 from tooltrail.records.budgets import COMPACTION_CHARS
 from tooltrail.records.compaction import compact
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.tokens import text_size, tokens_of_size
 from tooltrail.store.views import InvocationDetail
 from tooltrail.transcripts.formats import Writer
 from tooltrail.transcripts.transcript import Transcript
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(Frozen):
     """A transcript made to fit.
 
     Attributes:
@@ -58,7 +57,7 @@ def fit(
         if saved > 0:
             compacted[detail.summary.id] = receipt
             size -= saved
-    return Fitted(replace(transcript, compacted=compacted), tokens_of_size(size))
+    return Fitted(transcript.replaced(compacted=compacted), tokens_of_size(size))
 
 
 def _candidates(transcript: Transcript, first: int) -> Iterator[tuple[InvocationDetail, str]]:
@@ -81,8 +80,8 @@ def _saved(
     receipt: str,
 ) -> int:
     """The number of bytes that a document saves with this receipt of the call."""
-    alone = replace(transcript, entries=(detail,), compacted=compacted)
-    shorter = replace(alone, compacted={detail.summary.id: receipt})
+    alone = transcript.replaced(entries=(detail,), compacted=compacted)
+    shorter = alone.replaced(compacted={detail.summary.id: receipt})
     return _size(alone, writer) - _size(shorter, writer)
 
 

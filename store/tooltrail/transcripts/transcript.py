@@ -1,12 +1,13 @@
 """A session as an ordered list of messages and tool calls."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import TypeAlias
 from uuid import UUID
 
 from tooltrail.records.errors import AmbiguousNameError, NotFoundError
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.views import InvocationDetail, MessageView, SessionView
 
@@ -16,8 +17,7 @@ _MIN_PART = 4
 """Minimum digits of a shortened id, as in all commands."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Frozen):
     """The messages and tool calls of one session.
 
     Attributes:
@@ -31,7 +31,7 @@ class Transcript:
 
     session: SessionView
     entries: tuple[Entry, ...]
-    compacted: Mapping[UUID, str] = field(default_factory=dict[UUID, str])
+    compacted: Mapping[UUID, str] = MappingProxyType({})
     until: UUID | None = None
 
 
@@ -102,8 +102,7 @@ def _as_of(transcript: Transcript, last: int) -> Transcript:
     seq = _seq(transcript.entries[last])
     entries = tuple(_known_by(seq, entry) for entry in transcript.entries[: last + 1])
     calls = [entry.summary for entry in entries if isinstance(entry, InvocationDetail)]
-    session = replace(
-        transcript.session,
+    session = transcript.session.replaced(
         closed_at=None,
         invocation_count=len(calls),
         open_count=sum(call.state == "started" for call in calls),

@@ -1,6 +1,6 @@
 """A stored receipt beside what today's renderers give: every kind of drift, and nothing written."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Annotated, Any, cast
@@ -79,7 +79,7 @@ class Recorded:
     def today(self, text: str, version: int) -> ReceiptView:
         assert self.detail.receipt is not None
         digest = digest_of(text.encode())
-        return replace(self.detail.receipt, text=text, digest=digest, renderer_version=version)
+        return self.detail.receipt.replaced(text=text, digest=digest, renderer_version=version)
 
     def same(self, today: ReceiptView | None = None) -> Rerendering:
         stored = self.detail.receipt
@@ -292,7 +292,7 @@ def test_any_policy_gives_the_same_receipt_again(
 def test_an_open_invocation_has_nothing_to_compare() -> None:
     kept = record(made())
     cast("Any", kept.detail).summary.state = "started"
-    kept.detail = replace(kept.detail, receipt=None, canonical_json=None)
+    kept.detail = kept.detail.replaced(receipt=None, canonical_json=None)
     reason = "the invocation has not ended, so there is no receipt"
     assert kept.rerender(TODAY) == Rerendering(kept.detail.summary.id, "open", reason)
 
@@ -300,7 +300,7 @@ def test_an_open_invocation_has_nothing_to_compare() -> None:
 @pytest.mark.parametrize("surface", ["receipt", "canonical_json"])
 def test_a_lost_surface_is_damage(surface: str) -> None:
     kept = record(made())
-    kept.detail = replace(kept.detail, **cast("Any", {surface: None}))
+    kept.detail = kept.detail.replaced(**cast("Any", {surface: None}))
     name = kept.detail.summary.id
     with pytest.raises(DamageError, match=f"a surface of invocation {name} is missing") as caught:
         kept.rerender(TODAY)
@@ -310,7 +310,7 @@ def test_a_lost_surface_is_damage(surface: str) -> None:
 def test_an_erased_surface_cannot_be_compared() -> None:
     kept = record(made())
     gone = Erasure("receipt", "a person asked", "request 7", datetime(2026, 1, 2, tzinfo=UTC))
-    kept.detail = replace(kept.detail, receipt=None, erased=(gone,))
+    kept.detail = kept.detail.replaced(receipt=None, erased=(gone,))
     found = kept.rerender(TODAY)
     assert (found.state, found.reason) == ("incomparable", gone.sentence)
 
@@ -318,8 +318,8 @@ def test_an_erased_surface_cannot_be_compared() -> None:
 def test_the_receipt_of_another_program_is_not_compared() -> None:
     kept = record(made())
     assert kept.detail.receipt is not None
-    seen = replace(kept.detail.receipt, renderer_name="seen", renderer_version=0)
-    kept.detail = replace(kept.detail, receipt=seen, canonical_json=None)
+    seen = kept.detail.receipt.replaced(renderer_name="seen", renderer_version=0)
+    kept.detail = kept.detail.replaced(receipt=seen, canonical_json=None)
     found = kept.rerender(TODAY)
     assert found.state == "not_rendered"
     assert found.stored == seen

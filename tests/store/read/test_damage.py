@@ -1,7 +1,5 @@
 """One damaged row or text never hides another, and is named."""
 
-from dataclasses import replace
-
 import pytest
 from tests.support.call_facts import message, offered, opened
 from tests.support.recorded_calls import Call, call, entries_of
@@ -163,7 +161,7 @@ def test_a_lost_environment_of_a_call_hides_none_of_its_surfaces(parts: StorePar
     found = parts.reader.invocation(f"{SESSION}#2")
     said = f"the environment of call {made[1].started.id} is damaged: body {lost} is missing"
     assert (found.summary.damage, found.damage, found.environment) == (said, None, "{}")
-    assert replace(found, summary=intact.summary) == intact
+    assert found.replaced(summary=intact.summary, environment=intact.environment) == intact
     assert [one.damage for one in parts.reader.conversation(SESSION)[2]] == [None] * 3
 
 

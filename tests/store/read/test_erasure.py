@@ -1,7 +1,5 @@
 """What retention removed is shown as erased, with reason and rule, and not as damage."""
 
-from dataclasses import replace
-
 import pytest
 from tests.support.call_facts import message, moment, offered, opened
 from tests.support.recorded_calls import Call, call
@@ -75,7 +73,7 @@ def test_a_stream_whose_body_is_removed_is_erased(parts: StoreParts) -> None:
     with pytest.raises(NotFoundError, match="stream stdout was erased"):
         parts.reader.open_stream(detail.streams[0])
     with pytest.raises(NotFoundError, match="was erased"):
-        parts.reader.open_stream(replace(detail.streams[0], erasure=None))
+        parts.reader.open_stream(detail.streams[0].replaced(erasure=None))
 
 
 def test_an_artifact_that_is_removed_is_erased(parts: StoreParts) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import asdict
 from operator import attrgetter
 from typing import Any, Final
 
@@ -99,7 +98,7 @@ def ls(
             cursor=cursor,
         )
     listed = views[: count or None]
-    members = attributes(*ArtifactView.__slots__)
+    members = attributes(*ArtifactView.member_types)
     right, spare = ("SIZE", "STORED", "LINES"), ("CREATED", "LINES", "STORED")
     print_list(listed, output, members, _COLUMNS, right=right, spare=spare, least=_LEAST)
     count_damaged(listed, output)
@@ -284,7 +283,7 @@ def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
         verdicts = verify_artifacts(store, [find_artifact(store, path) for path in paths])
     bad = [verdict for verdict in verdicts if verdict.state != "ok"]
     if as_json:
-        print_array(map(asdict, verdicts))
+        print_array([one.as_dict() for one in verdicts])
     else:
         for verdict in bad:
             write(printable(f"{verdict.state:10} {verdict.path}: {verdict.reason}") + "\n")

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -76,7 +75,7 @@ def command(
                 update(len(found), 0)
     gaps = [one for one in found if one.result != "matched"]
     if as_json:
-        print_array(map(asdict, found))
+        print_array([one.as_dict() for one in found])
     elif gaps:
         _print_table(gaps)
     _say_counts(found)

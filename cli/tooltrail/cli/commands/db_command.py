@@ -113,8 +113,6 @@ def backup(location: Location, as_json: bool, target: str) -> int:
 
     For a store on a PostgreSQL server, use pg_dump.
     """
-    from dataclasses import asdict
-
     from tooltrail.cli._long_commands import interruptible, share_bar
     from tooltrail.store import back_up_store
     from tooltrail.store.engines.targets import SqliteTarget, parse_target
@@ -138,7 +136,7 @@ def backup(location: Location, as_json: bool, target: str) -> int:
             location.database, target, artifacts=location.artifacts, on_progress=report
         )
     if as_json:
-        print_array([asdict(made)])
+        print_array([made.as_dict()])
     say(f"{made.path}: {size_of(made.size)}, the complete database at revision {made.revision}")
     say(
         f"the copy does not contain the artifacts, which are in {made.artifacts}; "

@@ -114,7 +114,7 @@ def command(
 def _members() -> dict[str, Callable[[Any], object]]:
     from tooltrail.store.views import InvocationView
 
-    return attributes(*InvocationView.__slots__, "outcome")
+    return attributes(*InvocationView.member_types, "outcome")
 
 
 def _print(

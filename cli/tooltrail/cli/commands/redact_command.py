@@ -1,7 +1,5 @@
 """`tooltrail redact`: search a store for credentials."""
 
-from dataclasses import asdict
-
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
@@ -38,7 +36,7 @@ def command(*, location: Location, scan: bool, as_json: bool) -> int:
             search = Scan(store.reader, used_rules(), lambda done: update(done, 0))
             found = list(search.secrets())
     if as_json:
-        print_array(map(asdict, found))
+        print_array([one.as_dict() for one in found])
     else:
         for one in found:
             place = f"{one.kind} {one.id} of session {one.session}: {one.field}"

@@ -117,7 +117,7 @@ def ls(
         if not views:
             say_missing(reader, where)
     listed = views[: count or None]
-    members = attributes(*SessionView.__slots__)
+    members = attributes(*SessionView.member_types)
     spare = ("CLOSED", "OPEN", "AGENT")
     print_list(listed, output, members, _COLUMNS, right=("CALLS", "OPEN"), spare=spare)
     count_damaged(listed, output)

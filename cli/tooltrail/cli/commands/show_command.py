@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -87,7 +86,7 @@ def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool)
 
     found = rerender(store.reader, detail, store.families)
     if as_json:
-        print_array([asdict(found)])
+        print_array([found.as_dict()])
     else:
         write(on_terminal(_diff_of(found)))
     if found.state == "open":

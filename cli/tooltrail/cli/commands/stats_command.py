@@ -147,7 +147,7 @@ def _members_of(by: Sequence[str]) -> Members:
     def of_group(name: str) -> Callable[[Any], object]:
         return lambda one: one.group[name]
 
-    numbers = [name for name in CallStatistics.__slots__ if name != "group"]
+    numbers = [name for name in CallStatistics.member_types if name != "group"]
     return {**{name: of_group(name) for name in by}, **attributes(*numbers)}
 
 

@@ -1,10 +1,9 @@
 """`tooltrail tools`: list the tools that were offered to models, and export them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
     from tooltrail.store import Reader, ToolCalls, ToolView
 
 
-@dataclass(frozen=True, slots=True)
-class WantedTools:
+class WantedTools(NamedTuple):
     """The selected tools: those of the last offer of a session, those with some names, or all."""
 
     session: str | None

@@ -1,7 +1,6 @@
 """`tooltrail verify`: compare every record with the ledger."""
 
 from contextlib import suppress
-from dataclasses import asdict
 
 import click
 
@@ -48,7 +47,7 @@ def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -
             on_progress=update,
         )
         if as_json:
-            print_array(map(asdict, found))
+            print_array([one.as_dict() for one in found])
         else:
             for one in found:
                 write(f"{one.kind:10} {printable(one.message)}\n")

@@ -5,7 +5,6 @@ import time
 import weakref
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Final
 
 from tooltrail.records.errors import UnavailableError
@@ -26,7 +25,6 @@ _WRITE: Final = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ W
 could fail; one of PostgreSQL must see commits made while it waited for a lock."""
 
 
-@dataclass
 class Database:
     """A database. Does not connect before the first transaction.
 
@@ -38,11 +36,10 @@ class Database:
         target: the file or the server.
     """
 
-    target: Target
-    _idle: list[DriverConnection] = field(default_factory=list[DriverConnection])
-    _pid: int = field(default_factory=os.getpid)
-
-    def __post_init__(self) -> None:
+    def __init__(self, target: Target) -> None:
+        self.target: Final = target
+        self._idle: list[DriverConnection] = []
+        self._pid = os.getpid()
         _DATABASES[id(self)] = self
 
     @property

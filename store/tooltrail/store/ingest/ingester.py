@@ -11,7 +11,6 @@ work in parallel.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass
 from operator import add
 from pathlib import Path
 from typing import Final
@@ -38,6 +37,7 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, MessageAdded
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.failures import RESTORE
 from tooltrail.store.ingest.batch import write_batch
@@ -61,8 +61,7 @@ BATCH_FRAMES: Final = 512
 BATCH_BYTES: Final = 8 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Ingested:
+class Ingested(Frozen):
     """The result of one run of the ingester.
 
     Attributes:
@@ -80,7 +79,7 @@ class Ingested:
     recovered_count: int = 0
 
     def __add__(self, other: "Ingested") -> "Ingested":
-        return Ingested(*map(add, astuple(self), astuple(other)))
+        return Ingested(*map(add, self.as_dict().values(), other.as_dict().values()))
 
 
 class Ingester:

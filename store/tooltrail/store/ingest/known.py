@@ -18,6 +18,7 @@ from tooltrail.records.facts import (
     MessageAdded,
     ToolsOffered,
 )
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import NO_NUMBER, digest_from, uuid_from
 
@@ -74,8 +75,7 @@ class Call:
     end: Entry | None
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Frozen):
     """The stored state of the ids that a batch names.
 
     Attributes:

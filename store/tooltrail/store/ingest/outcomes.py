@@ -7,7 +7,6 @@ text that the model saw. An imported call may lack its output or its receipt.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, cast
 
 from pydantic import ValidationError
@@ -31,6 +30,7 @@ from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import EMPTY, Digest, digest_of
 from tooltrail.records.fact_spelling import shown_json
 from tooltrail.records.facts import CallEnded, Shown, StreamFact
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.plain_text import storable, text_from
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.store.ingest.publishing import PendingArtifact
@@ -44,8 +44,7 @@ NOT_RENDERED: Final = Shown(canonical=EMPTY, receipt=EMPTY, renderer="", rendere
 """What is known to have been shown of a call whose output is not recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Frozen):
     """The values to write for the end of a call, without the keys of its rows.
 
     Attributes:

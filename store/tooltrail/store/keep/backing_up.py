@@ -13,7 +13,6 @@ import fcntl
 import os
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 from uuid import UUID
@@ -21,6 +20,7 @@ from uuid import UUID
 from tooltrail.artifacts import PRIVATE_FILE, sync_path
 from tooltrail.journal.owners import try_lock
 from tooltrail.records.errors import DiskFullError, InvalidRecordError, UnavailableError, check_type
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.failures import damage_if_unreadable
 from tooltrail.store.engines.sqlite import is_below
@@ -39,8 +39,7 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 _FULL = "database or disk is full"
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(Frozen):
     """A finished backup.
 
     Attributes:

@@ -1,7 +1,6 @@
 """The condition of a store: waiting, rejected and lost data, and free disk space."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,6 +12,7 @@ from tooltrail.journal.ends import peek_hint
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, UnavailableError
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
@@ -48,8 +48,7 @@ _JOURNAL: Final = Columns("journals: key id host spool branch_of entry_count ing
 _COUNTED: Final = f"SELECT {', '.join(f'(SELECT {one})' for one in _COUNTS.values())}"
 
 
-@dataclass(frozen=True, slots=True)
-class JournalState:
+class JournalState(Frozen):
     """One journal that was ingested.
 
     Attributes:
@@ -70,8 +69,7 @@ class JournalState:
     damage: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedFact:
+class RejectedFact(Frozen):
     """A fact that could not be applied, or a damaged place of a journal.
 
     Attributes:
@@ -87,8 +85,7 @@ class RejectedFact:
     rejected_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class PendingArtifact:
+class PendingArtifact(Frozen):
     """Content that waits for the sink.
 
     Attributes:
@@ -106,8 +103,7 @@ class PendingArtifact:
     noticed_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Frozen):
     """Problems of a store that need attention, and free space on the disks of this machine.
 
     Attributes:

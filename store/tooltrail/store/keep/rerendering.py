@@ -5,7 +5,6 @@ result with the stored policy. `verify` with families does more, and for all cal
 the canonical result again, from the complete output.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from tooltrail.records import CanonicalResult, FamilyRegistry, render, stored_po
 from tooltrail.records._error_text import one_line
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import DamageError, InvalidRecordError, TooltrailError
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.policy_documents import first_complaint
 from tooltrail.store.views import ReceiptView
 
@@ -29,8 +29,7 @@ _REASON_CHARS: Final = 300
 RerenderingState = Literal["same", "drifted", "incomparable", "not_rendered", "open"]
 
 
-@dataclass(frozen=True, slots=True)
-class Rerendering:
+class Rerendering(Frozen):
     """The stored and the current receipt of one invocation.
 
     Attributes:

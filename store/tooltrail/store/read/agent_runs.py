@@ -29,6 +29,7 @@ from tooltrail.records import (
     canonical_json,
     read_leg_fact,
 )
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import LEAST_KEY
 from tooltrail.store.read.bodies import Body, load_bodies
@@ -92,7 +93,7 @@ _VERSION: Final = Columns(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)  # pydantic reads it from stored JSON
 class AttemptView:
     """One submission of a result.
 
@@ -115,8 +116,7 @@ class AttemptView:
 _ATTEMPT_VIEW: Final = TypeAdapter(AttemptView)
 
 
-@dataclass(frozen=True, slots=True)
-class LegView:
+class LegView(Frozen):
     """One leg of an agent run, with its submissions. A leg is a session.
 
     `ended` is None until the end is recorded.
@@ -129,8 +129,7 @@ class LegView:
     attempts: tuple[AttemptView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentVersionView:
+class AgentVersionView(Frozen):
     """One version of an agent, first run at `created_at`; see `tooltrail.records.AgentVersion`."""
 
     digest: Digest

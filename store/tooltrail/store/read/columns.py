@@ -8,18 +8,16 @@ A test compares `COLUMNS` with the tables, which `docs/tables.md` describes.
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
+from typing import Any, Final, NamedTuple, TypeVar, get_args
 from uuid import UUID
 
 from tooltrail.records.digests import EMPTY
 from tooltrail.records.errors import DamageError
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState
 from tooltrail.store.engines.values import EPOCH, digest_from
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-View = TypeVar("View", bound="DataclassInstance")
+View = TypeVar("View", bound=Frozen)
 
 LARGE_BYTES: Final = 32_768
 """Smallest size of an output that is indexed, in bytes."""
@@ -156,7 +154,7 @@ def _converted(kind: str, value: object) -> object:
 
 def make_view(view: type[View], values: Mapping[str, Any], **more: Any) -> View:
     """Make a view from values with the names of its fields. A missing value is None."""
-    return view(*map({**values, **more}.get, view.__dataclass_fields__))
+    return view(*map({**values, **more}.get, view.member_types))
 
 
 def first_line(error: object) -> str:

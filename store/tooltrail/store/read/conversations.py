@@ -4,7 +4,6 @@ import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from tooltrail.records.digests import Digest, parse_digest
@@ -176,7 +175,7 @@ def _contents(
         if body.data is not None:
             found[name] = body.data
         elif body.erasure is not None:
-            erased.append(replace(body.erasure, name=name))
+            erased.append(body.erasure.replaced(name=name))
         else:
             problems.append(f"its {name} cannot be read ({body.damage})")
     return found, tuple(erased)

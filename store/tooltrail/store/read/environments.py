@@ -6,7 +6,6 @@ may share one. So values are compared here for each environment; SQL compares di
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, cast
 
@@ -74,7 +73,7 @@ def resolved(connection: Connection, expressions: Sequence[Expression]) -> Expre
                     environments_where(connection, lambda has: _is_true(comparison, has.get(name))),
                 )
             case Comparison("session", _, str(name)):
-                return replace(one, value=session_id(connection, name))
+                return one.replaced(value=session_id(connection, name))
             case _:
                 return one
 

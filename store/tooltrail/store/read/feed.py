@@ -1,6 +1,5 @@
 """Reports invocations that began or ended since the last poll, for programs that follow a store."""
 
-from dataclasses import replace
 from typing import Final
 
 from tooltrail.store.engines.connection import Connection
@@ -44,7 +43,7 @@ class InvocationFeed:
         with self._database.read() as connection:
             where = self._where
             if where.expression is not None:
-                where = replace(where, expression=resolved(connection, [where.expression]))
+                where = where.replaced(expression=resolved(connection, [where.expression]))
             # The lead is the key: few keys are read, so no index of the filter is needed.
             fits = [one + " AND " for one in conditions_of(where, lead="key")]
             query = Sql(f"SELECT {SMALL.sql} FROM {WITH_SESSION} WHERE ") + joined("", fits)

@@ -12,7 +12,6 @@ A page is in the order of `started_at`, then of the key. A page of one session i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
@@ -173,7 +172,7 @@ def _select_page(filters: InvocationFilter, order: Order, limit: int, lead: str)
     parts = [filters]
     if lead in _ORDERED:
         changes: list[dict[str, Any]] = [{lead: (one,)} for one in getattr(filters, lead)]
-        parts = [replace(filters, **one) for one in changes]
+        parts = [filters.replaced(**one) for one in changes]
     else:
         order = order._replace(indexed=lead not in ("invocations", "agents", "min_size"))
     keys = [
@@ -195,7 +194,7 @@ def _select_nearby(filters: InvocationFilter, order: Order, limit: int) -> Sql:
     is_near = Sql(f"invocations.started_at {'<' if order.oldest_first else '>'} (") + end + ")"
     # If there are two bounds on one side, SQLite uses the first. The nearer bound is enough.
     one_bound: dict[str, Any] = {"until": None} if order.oldest_first else {"since": None}
-    fits = conditions_of(replace(filters, **one_bound), lead="started_at")
+    fits = conditions_of(filters.replaced(**one_bound), lead="started_at")
     return _selected([*fits, *order.conditions(), is_near], order, limit)
 
 
@@ -257,11 +256,11 @@ def simplified(filters: InvocationFilter) -> InvocationFilter:
             for name, column in COLUMN_OF.items()
             if column in implied and not getattr(filters, name)
         }
-        filters = replace(filters, **found)  # type: ignore[arg-type]  # kinds of the lists
+        filters = filters.replaced(**found)
     once: dict[str, Any] = {name: tuple(dict.fromkeys(getattr(filters, name))) for name in LISTS}
     if not filters.outcomes and (filters.signals or 0 in filters.not_exit_statuses):
         once["outcomes"] = FAILED
-    return replace(filters, **once)
+    return filters.replaced(**once)
 
 
 def _is_ordered(name: str, values: Sequence[Any]) -> bool:

@@ -1,6 +1,5 @@
 """Lists of the invocations with the greatest duration, output or cut."""
 
-from dataclasses import replace
 from typing import Final
 
 from tooltrail.records.errors import InvalidRecordError
@@ -35,7 +34,7 @@ def ranked(
     filters = simplified(filters)
     if by == "size" and limit is not None and not least_first and filters.min_size is None:
         # Large outputs have an index. Mostly there are enough of them.
-        large = replace(filters, min_size=LARGE_BYTES)
+        large = filters.replaced(min_size=LARGE_BYTES)
         found = _listed(connection, large, RANKED[by], limit, "DESC")
         if len(found) == limit and found[-1][1] >= LARGE_BYTES:
             return found

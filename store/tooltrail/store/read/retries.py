@@ -1,8 +1,8 @@
 """Calls that were repeated: the same tool with the same arguments, again in the same session."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.read.conditions import conditions_of
@@ -33,8 +33,7 @@ LEFT JOIN sessions ON sessions.key = invocations.session_key
 ORDER BY newest.last_at DESC, newest.first_key DESC, invocations.seq"""
 
 
-@dataclass(frozen=True, slots=True)
-class Retried:
+class Retried(Frozen):
     """A call that was made several times in one session, with the same arguments byte for byte.
 
     Attributes:

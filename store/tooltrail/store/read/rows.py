@@ -2,13 +2,13 @@
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from types import NoneType
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from tooltrail.records.errors import DamageError, InvalidRecordError, check_type
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.engines.connection import Connection, in_parts
 
 Row: TypeAlias = Sequence[Any]
@@ -17,8 +17,7 @@ MAX_KEY_DIGITS: Final = 18
 """Most decimal digits that always fit into the 64 bits of a key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sql:
+class Sql(Frozen):
     """A piece of SQL, and the values of its `?`.
 
     A `+` before a column prevents SQLite from using an index for it, see the documentation of the

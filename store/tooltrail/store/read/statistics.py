@@ -10,7 +10,7 @@ A value that cannot be read is left out and counted, so that a damaged row hides
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from hashlib import blake2b
@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
 from tooltrail.records.errors import InvalidRecordError, check_type
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import EPOCH, LEAST_KEY
 from tooltrail.store.filters import FAILED, OUTCOMES, InvocationFilter
@@ -81,8 +82,7 @@ _USES: Final = (
 """The streams and artifacts of calls. A stream that is in the receipt is not stored again."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallStatistics:
+class CallStatistics(Frozen):
     """How often, how long and how much: the calls of one group.
 
     Attributes:
@@ -221,7 +221,7 @@ def _batches(
         source += " LEFT JOIN surfaces ON surfaces.invocation_key = invocations.key"
     columns += [_SOURCES.get(name, quarter) for name in by]
     # Without an index of the filter: each batch is a range of keys.
-    others = replace(filters, since=None, until=None)
+    others = filters.replaced(since=None, until=None)
     conditions = [*conditions_of(others, lead="key"), *time_conditions(filters, indexed=False)]
     step = _BATCH_OF_TEXTS if with_surfaces else _BATCH
     following = "SELECT min(key) FROM invocations WHERE key > ?"

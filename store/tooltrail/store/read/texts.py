@@ -9,7 +9,6 @@ the bytes of a fact, and a fact is parsed only if a text is not in its column.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -165,8 +164,8 @@ def _surfaces(
         if data is not None:
             found[text.name] = data
         elif erasure is not None:
-            erased.append(replace(erasure, name=text.name))
+            erased.append(erasure.replaced(name=text.name))
         else:
             words = "is erased or lost" if text.is_gone else "is not the text that was recorded"
             return beside._replace(damage=f"invocation {owner} is damaged: {text.name} {words}")
-    return beside._replace(texts=found, erased=tuple(erased))
+    return Surfaces(found, tuple(erased), beside.damage, beside.source, beside.redacted)

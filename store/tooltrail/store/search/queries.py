@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from unicodedata import normalize
 
@@ -39,7 +39,6 @@ _FROM_ROOT: Final = rf"{_BEGINS}(?:{_BASE}|/+)?$"
 _ANYWHERE: Final = rf"(?:{_BEGINS}|[/\\])$"
 
 
-@dataclass(frozen=True, slots=True)
 class Place(Piece):
     """One place where something was found: the line; of a long line, the part around the match.
 
@@ -124,7 +123,7 @@ class LineQuery:
                 at = (reader.path, match.offset, match.line_number)
                 found = place_of(Piece("", text_of(line), "complete", *at), *self._within(line), 0)
         before, after = map(_lines, around)
-        return [] if found is None else [replace(found, before=before, after=after)]
+        return [] if found is None else [found.replaced(before=before, after=after)]
 
     def _within(self, line: bytes) -> tuple[int, int]:
         """The match in a line, in characters."""
@@ -166,7 +165,7 @@ class PathQuery:
             if piece.name.startswith(("arguments", "output", FOLDER)):
                 text = piece.text if piece.text.isascii() else _spelled(piece.text)
                 if span := self.span(text):
-                    found.append(place_of(replace(piece, text=text), *span, context))
+                    found.append(place_of(piece.replaced(text=text), *span, context))
         return found
 
     def span(self, text: str) -> tuple[int, int] | None:

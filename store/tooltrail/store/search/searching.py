@@ -9,7 +9,7 @@ reads them. So a stale index shows nothing that is erased or altered.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from tooltrail.records.errors import InvalidRecordError, NotFoundError, TooltrailError
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.filters import ALL, LISTS, InvocationFilter
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed
@@ -72,8 +73,7 @@ class Owner(NamedTuple):
         return self.key * 2 + self.is_message
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Frozen):
     """A call or a message in which something was found.
 
     Attributes:
@@ -151,7 +151,7 @@ class Search:
                     hit, pieces = found[owner]
                     if places := (*hit.places, *self.query.find(pieces, self.context)):
                         self.hit_count += 1
-                        yield replace(hit, places=places, cursor=str(owner.number))
+                        yield hit.replaced(places=places, cursor=str(owner.number))
                 if self.on_progress is not None:
                     self.on_progress(done, self.artifact_bytes)
 
@@ -287,7 +287,7 @@ class Search:
                     self._grepped[path] = self.query.grep(reader, self.context)
                 except TooltrailError as error:
                     self.unread.append(f"{path}: {error}")
-            places += [replace(one, name=stream.role) for one in self._grepped[path]]
+            places += [one.replaced(name=stream.role) for one in self._grepped[path]]
         return places
 
     def _read(self, stream: StreamView) -> list[tuple[int, bytes]]:

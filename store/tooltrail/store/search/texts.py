@@ -7,9 +7,9 @@ wrote it, not as JSON spells it. Of a stream of more than `WHOLE_BYTES`, a searc
 
 import json
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.views import InvocationDetail, StreamView
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ _UNSPOKEN: Final = {"call", "data", "extras", "type"}
 OpenArchive = Callable[[], "ArtifactArchive"]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Frozen):
     """A part of one text.
 
     Attributes:

@@ -10,6 +10,7 @@ from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.records.errors import DamageError
 from tooltrail.records.fact_spelling import read_fact
 from tooltrail.records.facts import Fact
+from tooltrail.records.frozen import Frozen
 from tooltrail.store.bodies import decode_body, unpack_fact
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.known import FIRST_SEQ
@@ -21,8 +22,7 @@ _KNOWN_SESSIONS: Final = 20_000
 FindingKind = Literal["damage", "incomplete"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Frozen):
     """One problem that a verification found.
 
     Attributes:
