@@ -1,9 +1,10 @@
 """Facts about files and folders, in one form for all file systems of fsspec."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from tooltrail.records.frozen import Frozen
 
 Info = dict[str, Any]
 """The facts of fsspec about one name: `name`, `type`, `size`, and keys of each file system."""
@@ -12,8 +13,7 @@ _TIMES = ("mtime", "LastModified", "last_modified", "created")
 """Keys of the time: local disks and Google, S3, Azure, memory. An object is modified once."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(Frozen):
     """The size of one file in bytes, and the time when it was written, in UTC."""
 
     size: int

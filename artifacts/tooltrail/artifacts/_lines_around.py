@@ -2,15 +2,14 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from tooltrail.artifacts._line_blocks import LineBlock
 from tooltrail.artifacts._patterns import Span, lines_of
+from tooltrail.records.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Frozen):
     """One matching line, or one context line near it.
 
     Attributes:

@@ -14,7 +14,6 @@ import os
 import secrets
 import shutil
 import stat
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -28,6 +27,7 @@ from tooltrail.artifacts.private_files import (
     open_without_links,
     sync_path,
 )
+from tooltrail.records.frozen import Frozen
 
 COPY_SIZE = 1024 * 1024
 """Bytes per step of a copy."""
@@ -116,8 +116,7 @@ def read_facts(path: Path) -> FileFacts:
     return FileFacts(status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
+class _Access(Frozen):
     """The access rights of new folders and objects below a root.
 
     Attributes:

@@ -2,16 +2,15 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tooltrail.artifacts import _azure, _google, _s3
 from tooltrail.artifacts._connection import Connection
 from tooltrail.artifacts._object_backend import ObjectStore
+from tooltrail.records.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Frozen):
     """How one kind of object store is opened.
 
     Attributes:

@@ -6,7 +6,6 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Generator
-from dataclasses import dataclass
 from hashlib import sha256
 from io import SEEK_END
 from pathlib import Path
@@ -33,10 +32,10 @@ from tooltrail.records.errors import (
     UnavailableError,
     unavailable_if_failing,
 )
+from tooltrail.records.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Frozen):
     """A local file with a stored object, and the index at its end."""
 
     file: Path

@@ -9,7 +9,6 @@ A damaged object that is replaced is evidence too. Its stored bytes are kept in 
 
 import contextlib
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -23,6 +22,7 @@ from tooltrail.artifacts.reading import ArtifactReader, open_reader
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
 from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.errors import DamageError, MissingArtifactError, UnavailableError
+from tooltrail.records.frozen import Frozen
 
 if TYPE_CHECKING:
     from tooltrail.records.streams import StreamRecord
@@ -34,8 +34,7 @@ DAMAGED = "damaged"
 """Folder of the sink for damaged objects that were replaced; no artifact path starts with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredArtifact:
+class StoredArtifact(Frozen):
     """One stream that is stored in the sink.
 
     Attributes:

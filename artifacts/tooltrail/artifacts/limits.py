@@ -1,15 +1,15 @@
 """Limits for the bytes that a capture keeps. Bytes above a limit are counted, without an error."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from tooltrail.records.frozen import Frozen
 
 MOST_HELD_BACK = 64 * 1024 * 1024
 """Bytes that are held back on a large disk; on a smaller disk a thousandth of its size."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureLimits:
+class CaptureLimits(Frozen):
     """The limits at which a capture stops keeping bytes. By default only a nearly full disk.
 
     Attributes:

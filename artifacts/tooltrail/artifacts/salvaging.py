@@ -7,7 +7,6 @@ Other bytes are counted if frame headers announce them. Bytes that were never wr
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +21,7 @@ from tooltrail.artifacts.frame_spans import (
 from tooltrail.artifacts.private_files import open_without_links
 from tooltrail.artifacts.sink import FRAME_SIZE
 from tooltrail.records.errors import DamageError, UnavailableError
+from tooltrail.records.frozen import Frozen
 
 _UNFINISHED = "the program that recorded it ended in the middle of a frame"
 
@@ -94,8 +94,7 @@ class SpoolReader:
         return total + announced_size(self._stored, start)
 
 
-@dataclass(frozen=True, slots=True)
-class Salvaged:
+class Salvaged(Frozen):
     """The recovered stream of one spool file.
 
     Attributes:

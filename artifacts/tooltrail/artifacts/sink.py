@@ -5,10 +5,11 @@ does that for every sink. `SinkCapabilities` has the differences between sinks.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol
+
+from tooltrail.records.frozen import Frozen
 
 FRAME_SIZE = 256 * 1024
 """Plain bytes in a full frame: larger frames compress no better, smaller ones read no faster.
@@ -17,8 +18,7 @@ A sink whose reads are requests wants larger frames; see `SinkCapabilities.frame
 """
 
 
-@dataclass(frozen=True, slots=True)
-class SinkCapabilities:
+class SinkCapabilities(Frozen):
     """The promises of one kind of sink.
 
     Attributes:
@@ -36,8 +36,7 @@ class SinkCapabilities:
     concurrent_puts: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectStat:
+class ObjectStat(Frozen):
     """One stored object.
 
     Attributes:

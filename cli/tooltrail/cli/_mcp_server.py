@@ -77,7 +77,8 @@ class RecordTools:
                 outcomes=FAILED if outcome == "failed" else (outcome,) if outcome else (),
             )
             page = reader.invocations(where, limit=limit, cursor=cursor)
-            rows = (shorten_json(to_jsonable_python(one.as_dict()), MAX_BYTES // 8) for one in page.items)
+            found = (to_jsonable_python(one.as_dict()) for one in page.items)
+            rows = (shorten_json(one, MAX_BYTES // 8) for one in found)
             shown, _ = _cut(b"".join(encode(row.value) + b"\n" for row in rows))
             if (count := shown.count("\n")) < len(page.items):  # for the cursor of what is shown
                 page = reader.invocations(where, limit=count, cursor=cursor)

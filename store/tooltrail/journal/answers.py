@@ -17,7 +17,7 @@ import json
 import sys
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import NoneType
 from typing import Final, Generic, Self, TypeVar, cast
 from uuid import UUID
@@ -36,6 +36,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.errors import check_type
 from tooltrail.records.facts import AnswerStarted
+from tooltrail.records.frozen import Frozen
 from tooltrail.wire import (
     Chunk,
     JsonObject,
@@ -56,8 +57,7 @@ PAYLOAD: Final = "payload"
 """Role of the captured bytes of an answer; its file is `<spool>/<message id>/payload.zst`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedAnswer:
+class RecordedAnswer(Frozen):
     """A provider's answer that is in a session.
 
     Attributes:

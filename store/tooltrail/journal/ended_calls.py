@@ -1,6 +1,5 @@
 """Calls that ended before they are recorded. Both facts of each call are made together."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import NoneType
 from typing import Final
@@ -12,6 +11,7 @@ from tooltrail.journal.log import Entry
 from tooltrail.journal.recorder import Recorder
 from tooltrail.records import CompleteOutput, Family, InvalidRecordError, Policy, ToolCall
 from tooltrail.records.errors import check_type
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.times import in_utc
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -19,8 +19,7 @@ _MOST_AHEAD: Final = timedelta(days=1)
 """The greatest difference between the clocks of two machines that is accepted."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndedCall:
+class EndedCall(Frozen):
     """A call that ended before it is recorded, with its output.
 
     Raises `InvalidRecordError` if a value has a wrong type.

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import count
@@ -51,6 +50,7 @@ from tooltrail.records.facts import (
     StreamFact,
 )
 from tooltrail.records.failures import error_of_interruption
+from tooltrail.records.frozen import Frozen
 
 if TYPE_CHECKING:
     from tooltrail.journal.recorder import Recorder
@@ -63,8 +63,7 @@ SEEN: Final = "seen"
 """Renderer name of a receipt that another program made and the model saw."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Frozen):
     """A call whose end is acknowledged.
 
     Attributes:
@@ -173,7 +172,7 @@ class Invocation:
         """
         with self._finishing():
             entries, finished = self.end_facts(output, seen)
-            return replace(finished, acknowledged=self._recorder.append(entries))
+            return finished.replaced(acknowledged=self._recorder.append(entries))
 
     async def afinish(self, output: CompleteOutput, *, seen: str | None = None) -> Finished:
         """Like `finish`, without blocking the event loop.
@@ -185,7 +184,7 @@ class Invocation:
             level, finished = await self._recorder.append_async(
                 partial(self.end_facts, output, seen)
             )
-            return replace(finished, acknowledged=level)
+            return finished.replaced(acknowledged=level)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and its output so far; raises like `finish`.

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from types import NoneType
@@ -187,14 +186,14 @@ class Session(AbstractContextManager["Session"], AbstractAsyncContextManager["Se
             entries, ended = self._ended(some)
             level = self.recorder.append(entries)
             for finished in ended:
-                yield replace(finished, acknowledged=level)
+                yield finished.replaced(acknowledged=level)
 
     async def arecord_many(self, calls: Iterable[EndedCall]) -> AsyncIterator[Finished]:
         """Like `record_many`, without blocking the event loop."""
         for some in _batches(calls):
             level, ended = await self.recorder.append_async(partial(self._ended, some))
             for finished in ended:
-                yield replace(finished, acknowledged=level)
+                yield finished.replaced(acknowledged=level)
 
     def message(
         self,

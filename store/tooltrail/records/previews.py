@@ -9,12 +9,12 @@ Only the two ends of a long stream are read, even if it is completely in memory:
 equal that of a captured stream, of which only the ends are known.
 """
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tooltrail.records._error_text import one_line
 from tooltrail.records._text_cuts import REACH, cut_after, cut_before, sequence_around
 from tooltrail.records.budgets import MAX_EDGE_BYTES, MAX_PREVIEW_CHARS, MAX_UTF8_BYTES
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.streams import StreamRecord
 
 Encoding = Literal["utf-8", "utf-8-escaped", "binary"]
@@ -30,8 +30,7 @@ _MAX_UNDECODABLE = 0.1
 """Share of undecodable bytes above which a stream is not text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Frozen):
     """The shown part of a stream, and the counts of the rest.
 
     Attributes:

@@ -5,7 +5,6 @@ same bytes. This module makes the envelope and applies the bounds that all famil
 family's projector makes the inner result, and the family's renderer makes the text.
 """
 
-from dataclasses import dataclass
 from typing import cast
 
 from pydantic import JsonValue
@@ -33,14 +32,14 @@ from tooltrail.records.envelope import (
 )
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.family import Family
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.omissions import Omission
 from tooltrail.records.policy import Policy
 from tooltrail.records.previews import preview
 from tooltrail.records.streams import StreamRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
+class Projection(Frozen):
     """A canonical result, with the published streams and the omissions behind it.
 
     Attributes:
@@ -55,8 +54,7 @@ class Projection:
     omissions: tuple[Omission, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Frozen):
     """The exact text that the model is shown, and the renderer that made it.
 
     Attributes:
