@@ -1,12 +1,11 @@
 """The options that say which server and model an agent uses."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from tooltrail.cli._options import NamedOption, gathered, stacked
-from tooltrail.records.frozen import Frozen
 
 if TYPE_CHECKING:
     from tooltrail.agents import AgentConfig, ChatModel, Tier
@@ -15,7 +14,7 @@ FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
 """The wire formats of models, listed here so that `--help` imports none of them."""
 
 
-class Endpoint(Frozen):
+class Endpoint(NamedTuple):
     """The server of the models, as the options name it. None means the value of the tier."""
 
     format_name: str | None

@@ -1,7 +1,8 @@
-"""Immutable values whose classes are cheap to define.
+"""Immutable values whose classes are cheap to define, and cheap to make.
 
-The standard dataclasses generate and compile code for each class. A program that records one
-command would spend more time on that code than on the record.
+The standard dataclasses generate and compile code for each class. The 16 that `tooltrail log` once
+defined took a sixth of its time. So the values of records, journal, artifacts, store and
+transcripts are `Frozen`; values that change are dataclasses.
 """
 
 from collections.abc import Iterator, Mapping

@@ -4,7 +4,6 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -73,11 +72,11 @@ def test_a_receipt_is_a_conflict_only_if_the_model_saw_two_texts(tmp_path: Path)
         first = EndedCall(shell_call(), made(), idempotency_key="k", seen="A", finished_at=DAY)
         finished = session.record(first)
         with pytest.raises(InvalidRecordError, match=r"with other content: seen$"):
-            session.record(replace(first, seen="B"))
+            session.record(first.replaced(seen="B"))
         # Renderers, budgets and clocks of two programs may differ.
         budgets = default_policy().for_tool("Bash", receipt_chars=9_000, preview_chars=2_000)
-        session.record(replace(first, seen=None, policy=budgets))
-        session.record(replace(first, finished_at=DAY + timedelta(hours=1)))
+        session.record(first.replaced(seen=None, policy=budgets))
+        session.record(first.replaced(finished_at=DAY + timedelta(hours=1)))
         store.open_session(idempotency_key="s", title="second")
         detail = store.reader.invocation(finished.invocation_id)
         assert detail.receipt is not None

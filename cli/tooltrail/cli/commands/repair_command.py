@@ -22,8 +22,6 @@ def command(location: Location, as_json: bool) -> int:
     Exits with 4 if facts could not be applied, and with 5 if output still waits for the artifact
     root.
     """
-    from dataclasses import asdict
-
     from tooltrail.journal.segments import JOURNAL_FOLDER
     from tooltrail.store.keep.condition import read_condition
 
@@ -33,7 +31,7 @@ def command(location: Location, as_json: bool) -> int:
         if location.spool is not None and not (store.spool / JOURNAL_FOLDER).is_dir():
             say(f"tooltrail: there is no journal in {store.spool}")
     if as_json:
-        print_array([asdict(done)])
+        print_array([done.as_dict()])
     say(
         f"{counted(done.frame_count, 'fact')} ingested,"
         f" {counted(done.recovered_count, 'call')} of killed programs ended as interrupted,"
