@@ -25,7 +25,7 @@ LARGE = {
 
 HEAVY = {
     *("sqlalchemy", "alembic", "psycopg", "pydantic", "fsspec", "zstandard", "rich", "asyncio"),
-    *("tooltrail.records.families", "tooltrail.records.projection"),
+    *("tooltrail.records.families", "tooltrail.records.projection", "dataclasses"),
 }
 """What a list of the newest must not import: what records or changes, and toolkits."""
 
@@ -55,6 +55,7 @@ FILTERS = (
     ("--where", "cut > 3 or error is not null", "--tool", "Bash"),
     ("--sort", "cut"),
     ("--sort", "cut", "--session", "@last"),
+    ("--sort", "cut", "--tool", "Bash"),
 )
 
 Asked = tuple[str, Sequence[Any]]
@@ -174,6 +175,21 @@ def test_no_command_goes_through_a_large_table_on_postgresql(
     assert large_scans(cli, scans_of_postgresql) == {}
 
 
+def test_a_list_by_what_was_cut_begins_with_the_few_calls_that_were_cut(tmp_path: Path) -> None:
+    make_large_store(tmp_path / "trail.db", 300)
+    asked = asked_by(Cli(str(tmp_path / "trail.db")), "log", "--sort", "cut", "--tool", "Bash")
+    with open_store(tmp_path / "trail.db") as store, store.database.read() as connection:
+        plans = [
+            [step[3] for step in connection.query(f"EXPLAIN QUERY PLAN {sql}", values)]
+            for sql, values in asked
+            if "cut_size" in sql
+        ]
+    assert plans
+    for plan in plans:
+        steps = [step for step in plan if step.startswith(("SEARCH", "SCAN"))]
+        assert "ix_surfaces_cut_size" in steps[0]
+
+
 def test_status_looks_up_environments_and_no_other_body(tmp_path: Path) -> None:
     make_large_store(tmp_path / "trail.db", 300)
     cli = Cli(str(tmp_path / "trail.db"))
@@ -202,7 +218,7 @@ print("\\n", *sys.modules, file=sys.stderr)
 
 @pytest.mark.parametrize(
     ("commands", "may_import"),
-    [(LISTS, set[str]()), (OTHERS, {"zstandard"})],
+    [(LISTS, set[str]()), (OTHERS, {"zstandard", "dataclasses"})],
     ids=["log", "others"],
 )
 def test_commands_that_read_import_nothing_heavy(

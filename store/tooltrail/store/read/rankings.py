@@ -47,10 +47,15 @@ def _listed(
     # SQLite may hold a text in a column of numbers. A number is less than every text.
     is_number = value + Sql(" < ''", (), Sql(" IS NOT NULL"))
     order = f"{way}, invocations.started_at DESC, invocations.key DESC"
-    chosen = Sql("SELECT invocations.key, ") + value + " AS value FROM invocations"
+    source, conditions = "invocations", [is_number, *conditions_of(filters)]
     if value == RANKED["cut"]:
-        chosen += " JOIN surfaces ON surfaces.invocation_key = invocations.key"
-    chosen += where([is_number, *conditions_of(filters)])
+        # Few calls were cut. SQLite reads a CROSS JOIN in its order, so it begins with these calls;
+        # it would begin with all calls of a tool, which are mostly more.
+        is_small = filters.sessions or filters.invocations
+        source = "surfaces, invocations" if is_small else "surfaces CROSS JOIN invocations"
+        conditions.append(Sql("surfaces.invocation_key = invocations.key"))
+    chosen = Sql("SELECT invocations.key, ") + value + f" AS value FROM {source}"
+    chosen += where(conditions)
     chosen += Sql(f" ORDER BY value {order}") + limited(limit)
     query = Sql(f"SELECT {SMALL.sql}, ranked.value FROM (") + chosen
     query += f") AS ranked CROSS JOIN {WITH_SESSION} WHERE invocations.key = ranked.key"
