@@ -1,6 +1,7 @@
 """A policy is known by its digest, says everything, and can be loaded from a file's text."""
 
 import copy
+import dataclasses
 import json
 from typing import Any, cast
 
@@ -60,7 +61,9 @@ max_items = 8
 
 def foreign(name: str = "foreign", **budget: int) -> FamilyRegistry:
     """All built-in families and one more."""
-    family = generic.FAMILY.replaced(name=name, budget=generic.GenericBudget.model_validate(budget))
+    family = dataclasses.replace(
+        generic.FAMILY, name=name, budget=generic.GenericBudget.model_validate(budget)
+    )
     families = default_families()
     families.register(family)
     return families

@@ -1,5 +1,6 @@
 """The two steps: what holds for every family, and how a failure is shown."""
 
+import dataclasses
 import re
 import tracemalloc
 from typing import Any, cast
@@ -422,7 +423,7 @@ def worded(text: str) -> Family:
     def words(_canonical: CanonicalResult, _budget: Any) -> str:
         return text
 
-    return default_families().named("generic").replaced(render=words)
+    return dataclasses.replace(default_families().named("generic"), render=words)
 
 
 def test_a_receipt_of_a_renderer_that_breaks_its_budget_is_cut_and_says_so() -> None:

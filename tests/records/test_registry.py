@@ -146,7 +146,8 @@ def test_a_registry_lists_its_families_the_fallback_first() -> None:
     assert FamilyRegistry(fallback).find("one") is None
 
 
-def test_every_built_in_family_has_types_of_its_own() -> None:
+def test_every_built_in_family_has_a_type_a_budget_and_a_name_of_its_own() -> None:
     built_in = [*default_families()]
     types = [kind for each in built_in for kind in each.result_types]
     assert len(set(types)) == len(types)
+    assert len({id(each.budget) for each in built_in}) == len(built_in)

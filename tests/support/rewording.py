@@ -1,6 +1,7 @@
 """Families with other receipts, as of an older or a newer version of this program."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tooltrail.records import Budget, CanonicalResult, FamilyRegistry, default_families
@@ -27,7 +28,7 @@ def reworded(
 
     families = {family.name: family for family in default_families()}
     old = families[name]
-    families[name] = old.replaced(render=render, version=version, budget=budget or old.budget)
+    families[name] = replace(old, render=render, version=version, budget=budget or old.budget)
     return FamilyRegistry(*families.values())
 
 

@@ -1,12 +1,12 @@
 """A family: a group of tools that share a typed result, with its projector and its renderer."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
-from tooltrail.records.frozen import Frozen
 
 Projector = Callable[[Any, Any, Cutter], Mapping[str, object]]
 """Bounds a complete result: `(result, budget, cutter) -> canonical result`.
@@ -17,7 +17,8 @@ deterministic, and MUST leave things out only through the cutter.
 """
 
 
-class Family(Frozen):
+@dataclass(frozen=True, slots=True)
+class Family:
     """A group of tools that share a typed result.
 
     Attributes:
@@ -36,6 +37,6 @@ class Family(Frozen):
     result_types: tuple[type[FamilyOutput], ...]
     projector: Projector
     render: Callable[[CanonicalResult, Any], str]
-    budget: Budget = Budget()
+    budget: Budget = field(default_factory=Budget)
     tool_names: frozenset[str] = frozenset()
     version: int = 1

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.records.support import MemoryPublisher
 from tests.support.corpus.calls import RecordedCall, complete, encoded
@@ -59,7 +59,7 @@ def serving(calls: Iterable[RecordedCall]) -> FamilyRegistry:
 
 def _widened(family: Family, names: Mapping[type, set[str]]) -> Family:
     more = (names.get(kind, set()) for kind in family.result_types)
-    return family.replaced(tool_names=family.tool_names.union(*more))
+    return replace(family, tool_names=family.tool_names.union(*more))
 
 
 def replay(call: RecordedCall, families: FamilyRegistry) -> Replayed:

@@ -15,8 +15,6 @@ a sixteenth. Both tables are absent while the index is switched off. They are no
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import zstandard
@@ -144,12 +142,15 @@ def add_words(connection: Connection, batch: Behind, owners: Mapping[int, Sequen
         words = words_of("\n".join(texts))
         if UNREAD in texts:
             words.add(_UNREAD_WORD)
-        for initial, some in groupby(sorted(words), itemgetter(0)):
-            lines[initial][place] = b" %b " % b" ".join(some)
+        by_initial = defaultdict[int, list[bytes]](list)
+        for word in words:
+            by_initial[word[0]].append(word)
+        for initial, some in by_initial.items():
+            lines[initial][place] = b" %b " % b" ".join(sorted(some))
     lines[_OWNERS] = [b"%d" % number for number in (*owners, len(lines) + 1)]
     compress = zstandard.ZstdCompressor(write_checksum=True).compress
     key = {"journal_key": batch.journal_key, "n": batch.first}
-    blocks = {one: compress(b"\n".join(some)) for one, some in lines.items()}
+    blocks = {one: compress(b"\n".join(some)) for one, some in sorted(lines.items())}
     made = [{"initial": one, **key, "block": block} for one, block in blocks.items()]
     connection.insert("search_words", made)
 
