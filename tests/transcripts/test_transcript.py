@@ -1,5 +1,8 @@
 """A session as an ordered transcript, on each engine."""
 
+import copy
+import pickle
+
 from tests.support.recording import run_command, run_tool, say
 
 from tooltrail.journal.ended_calls import EndedCall
@@ -84,3 +87,11 @@ def test_up_to_an_entry_nothing_is_known_of_how_an_open_call_will_end(store: Sto
     assert transcript.entries == (before.replaced(environment=None),)
     view = transcript.session
     assert (view.closed_at, view.invocation_count, view.open_count) == (None, 1, 1)
+
+
+def test_a_changed_transcript_can_be_copied_and_pickled(store: Store) -> None:
+    with store.open_session():
+        pass
+    changed = load_transcript(store.reader, "@last").replaced(until=None)
+    assert copy.deepcopy(changed) == changed
+    assert pickle.loads(pickle.dumps(changed)) == changed

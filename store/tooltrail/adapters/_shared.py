@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic_core import to_jsonable_python
 
 from tooltrail.records import CompleteOutput, GenericOutput
+from tooltrail.records.frozen import Frozen
 
 _log = logging.getLogger("tooltrail.adapters")
 
@@ -33,15 +34,24 @@ def output_of(tool_name: str, value: object) -> CompleteOutput:
 
 
 def json_of(value: object) -> Any:
-    """The JSON of a value; pydantic models and dataclasses are objects.
+    """The JSON of a value; pydantic models, dataclasses and values of a store are objects.
 
     Raises:
         ValueError: the value contains itself, or is too deep.
     """
     try:
-        return to_jsonable_python(value, bytes_mode="base64", serialize_unknown=True)
+        return to_jsonable_python(value, bytes_mode="base64", fallback=_members_or_text)
     except UnicodeEncodeError:  # a lone surrogate, which only Python's own JSON can have
         return json.loads(json.dumps(value, default=str))
+
+
+def _members_or_text(value: object) -> object:
+    if isinstance(value, Frozen):
+        return value.as_dict()
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001  code of another program
+        return f"<Unserializable {type(value).__qualname__} object>"
 
 
 def text_of(content: Any) -> str | None:

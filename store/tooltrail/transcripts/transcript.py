@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import TypeAlias
 from uuid import UUID
 
@@ -31,7 +30,7 @@ class Transcript(Frozen):
 
     session: SessionView
     entries: tuple[Entry, ...]
-    compacted: Mapping[UUID, str] = MappingProxyType({})
+    compacted: Mapping[UUID, str] = {}
     until: UUID | None = None
 
 

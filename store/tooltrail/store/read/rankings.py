@@ -49,8 +49,8 @@ def _listed(
     order = f"{way}, invocations.started_at DESC, invocations.key DESC"
     source, conditions = "invocations", [is_number, *conditions_of(filters)]
     if value == RANKED["cut"]:
-        # Few calls were cut. SQLite reads a CROSS JOIN in its order, so it begins with these calls;
-        # it would begin with all calls of a tool, which are mostly more.
+        # SQLite reads a CROSS JOIN in its order. Without it, SQLite reads all calls of a tool
+        # first, usually many more than were cut.
         is_small = filters.sessions or filters.invocations
         source = "surfaces, invocations" if is_small else "surfaces CROSS JOIN invocations"
         conditions.append(Sql("surfaces.invocation_key = invocations.key"))
