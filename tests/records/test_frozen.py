@@ -61,6 +61,7 @@ def test_equality_is_by_class_and_member() -> None:
 def test_a_value_is_shown_and_copied() -> None:
     assert repr(Point(1)) == "Point(x=1, y=0)"
     assert copy.copy(Point(3)) == Point(3)
+    assert Point(3).__replace__(y=4) == Point(3, 4)
     assert pickle.loads(pickle.dumps(Point(3, 4))) == Point(3, 4)
 
 

@@ -80,8 +80,11 @@ def read_everything(database: Path) -> None:
             _, _, details = reader.conversation(session.id)
             for detail in details:
                 alone = reader.invocation(detail.summary.id)
-                beside = {"ended_at_seq": detail.ended_at_seq, "environment": detail.environment}
-                assert alone.replaced(**beside) == detail
+                only_in_session = {
+                    "ended_at_seq": detail.ended_at_seq,
+                    "environment": detail.environment,
+                }
+                assert alone.replaced(**only_in_session) == detail
                 for stream in detail.streams:
                     content_of(reader, stream)
         reader.invocations(InvocationFilter(tools=("Bash",), outcomes=("ok",)), limit=20)

@@ -8,8 +8,8 @@ import sys
 _STORE_OPTIONS = ("--db", "--artifacts", "--spool")
 
 _FIRST_COLLECTION = 50_000
-"""Number of new objects after which Python looks for garbage. Imports make fewer, and leave no
-garbage: with the default of 700 objects, Python would spend a tenth of their time on the search."""
+"""Number of new objects before Python's garbage collector first runs. Imports make fewer objects,
+and leave no garbage. With Python's default of 700, collections take a tenth of the import time."""
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
     from tooltrail.cli._failures import run  # noqa: PLC0415
 
     code = run(app)
-    gc.freeze()  # to look for garbage at the exit takes a sixth of the time of `log`
+    gc.freeze()  # the collection at the exit would take a sixth of the time of `log`
     sys.exit(code)
 
 

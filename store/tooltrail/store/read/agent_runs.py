@@ -93,7 +93,7 @@ _VERSION: Final = Columns(
 )
 
 
-@dataclass(frozen=True, slots=True)  # pydantic reads it from stored JSON
+@dataclass(frozen=True, slots=True)  # pydantic validates it
 class AttemptView:
     """One submission of a result.
 

@@ -18,6 +18,9 @@ RANKED: Final = {
 }
 """What a list can be ranked by, and its SQL."""
 
+_FEW: Final = ("sessions", "invocations", "agents", "error_kinds", "exit_statuses", "signals")
+"""The members of a filter that mostly leave fewer calls than were cut."""
+
 
 def ranked(
     connection: Connection,
@@ -51,8 +54,8 @@ def _listed(
     if value == RANKED["cut"]:
         # SQLite reads a CROSS JOIN in its order. Without it, SQLite reads all calls of a tool
         # first, usually many more than were cut.
-        is_small = filters.sessions or filters.invocations
-        source = "surfaces, invocations" if is_small else "surfaces CROSS JOIN invocations"
+        is_few = any(getattr(filters, name) for name in _FEW)
+        source = "surfaces, invocations" if is_few else "surfaces CROSS JOIN invocations"
         conditions.append(Sql("surfaces.invocation_key = invocations.key"))
     chosen = Sql("SELECT invocations.key, ") + value + f" AS value FROM {source}"
     chosen += where(conditions)

@@ -168,4 +168,10 @@ def _surfaces(
         else:
             words = "is erased or lost" if text.is_gone else "is not the text that was recorded"
             return beside._replace(damage=f"invocation {owner} is damaged: {text.name} {words}")
-    return Surfaces(found, tuple(erased), beside.damage, beside.source, beside.redacted)
+    return Surfaces(
+        found,
+        tuple(erased),
+        damage=beside.damage,
+        source=beside.source,
+        redacted=beside.redacted,
+    )
