@@ -52,6 +52,11 @@ ARGUMENTS: Sequence[bytes] = (
     b"",
     b"[" * 20_000 + b"]" * 20_000,
     b'{"$tooltrail.receipt":[0,5],"command":{"$tooltrail.receipt":[0,5]}}',
+    # Other spellings of the same key, text and number.
+    rb'{"comm\u0061nd":"make"}',
+    rb'{"command":"m\u0061ke","timeout":3E1}',
+    b'{"command":["make"],"timeout":300e-1}',
+    b'{"command":"make","timeout":30.000}',
 )
 RESULTS: Sequence[Any] = (
     None,

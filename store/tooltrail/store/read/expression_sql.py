@@ -60,6 +60,9 @@ _MOST_BRACKETS: Final = 5_000
 
 _REFERENCE: Final = "$tooltrail.receipt"
 
+_EXACT: Final = 1 << 53
+"""No other integer is stored as the same number of 64 bits as one below this."""
+
 # A backslash becomes an escape that is no backslash; then each backslash begins an escape. NUL
 # becomes `\0`, as in every stored text: a text of PostgreSQL cannot hold it.
 _WITHOUT_NUL: Final = r"replace(replace(s.{column}, '\\', '\u005c'), '\u0000', '\u005c0')"
@@ -86,9 +89,6 @@ _OF_SERVER: Final = (
     " WHERE s.invocation_key = invocations.key AND s.{column} IS NOT NULL{only} OFFSET 0) AS texts)"
 )
 """The document of an invocation as valid JSON, and the receipt. `?` is `_LONE`."""
-
-# If the receipt is erased, so are the parts of the canonical result that stand there.
-_IS_COMPLETE: Final = " AND (s.receipt IS NOT NULL OR {find}(s.canonical, '{reference}') = 0)"
 
 # `- -1` adds one: `rows.Sql` gives `+` another meaning.
 _SQLITE_PART: Final = (
@@ -163,14 +163,12 @@ def _in_document(one: Comparison) -> Sql:
 
 
 def _for_sqlite(one: Comparison, column: str, path: str) -> Sql:
-    source = _source(_OF_SQLITE, column, "instr")
-    place = (
-        f"json_type(document, ?) AS kind, json_extract(document, ?) AS value, receipt FROM {source}"
-    )
-    places = Sql(f"SELECT {place}", (path, path))
+    source = _source(one, _OF_SQLITE, column, "instr")
+    place = "json_type(document, ?) AS kind, json_extract(document, ?) AS value, receipt FROM "
+    places = Sql(f"SELECT {place}", (path, path)) + source
     if one.operator == "~":
-        leaves = f"SELECT type AS kind, value, receipt FROM {source}, json_tree(document, ?)"
-        places = Sql(leaves, (path,))
+        places = Sql("SELECT type AS kind, value, receipt FROM ") + source
+        places += Sql(", json_tree(document, ?)", (path,))
     contents: dict[type, str] = {
         str: "CASE kind WHEN 'text' THEN value WHEN 'object' THEN {} END".format(
             _SQLITE_PART if column == "canonical" else "NULL"
@@ -187,12 +185,10 @@ def _for_sqlite(one: Comparison, column: str, path: str) -> Sql:
 def _for_server(one: Comparison, column: str, path: str) -> Sql:
     # `->` would take a text for a list of one text. A path is silent where it leads nowhere.
     at = f"strict {path}.**" if one.operator == "~" else f"strict {path}"
-    places = Sql(
-        "SELECT jsonb_typeof(value) AS kind, value, receipt"
-        f" FROM {_source(_OF_SERVER, column, 'strpos')} AS held,"
-        " jsonb_path_query(document, CAST(? AS jsonpath), '{}', true) AS found(value)",
-        (_LONE, at),
-    )
+    places = Sql("SELECT jsonb_typeof(value) AS kind, value, receipt FROM ")
+    places += _source(one, _OF_SERVER, column, "strpos")
+    found = "jsonb_path_query(document, CAST(? AS jsonpath), '{}', true) AS found(value)"
+    places += Sql(f" AS held, {found}", (at,))
     text = Sql("CASE kind WHEN 'string' THEN convert_to(value #>> '{}', 'UTF8')")
     if column == "canonical":
         text += Sql(f" WHEN 'object' THEN {_SERVER_PART}", (_IS_REFERENCE,))
@@ -228,10 +224,43 @@ def _compared(one: Comparison, content: Sql, value: object) -> Sql:
     return content + Sql(f" {_sign(one)} ?", (value,))
 
 
-def _source(form: str, column: str, find: str) -> str:
-    reference = f'{{"{_REFERENCE}"'
-    only = _IS_COMPLETE.format(find=find, reference=reference) if column == "canonical" else ""
-    return form.format(column=column, only=only)
+def _source(one: Comparison, form: str, column: str, find: str) -> Sql:
+    """The document of an invocation; `find` is the function that finds a text in a text."""
+    conditions, values = list[str](), [_LONE] if form is _OF_SERVER else []
+    reference = f"{find}(s.canonical, '{{\"{_REFERENCE}\"')"
+    if column == "canonical":
+        # If the receipt is erased, so are the parts of the canonical result that stand there.
+        conditions.append(f"(s.receipt IS NOT NULL OR {reference} = 0)")
+    if parts := _parts_of(one):
+        # Most documents do not have these parts, and need not be parsed. A text has other spellings
+        # with a backslash, a number some with a point or an exponent.
+        others = [f"{find}(s.{column}, '\\') > 0"]
+        if isinstance(one.value, int):
+            matches = "~ '[0-9][.eE]'" if form is _OF_SERVER else "GLOB '*[0-9][.eE]*'"
+            others.append(f"s.{column} {matches}")
+        if column == "canonical":
+            others.append(f"{reference} > 0")
+        has_parts = " AND ".join([f"{find}(s.{column}, CAST(? AS text)) > 0"] * len(parts))
+        conditions.append(f"({has_parts} OR {' OR '.join(others)})")
+        values += parts
+    only = "".join(f" AND {condition}" for condition in conditions)
+    return Sql(form.format(column=column, only=only), (*values,))
+
+
+def _parts_of(one: Comparison) -> list[str]:
+    """Texts that are in each document for which a comparison is true, unless spelled otherwise."""
+    parts = [f'"{key}"' for key in one.path if isinstance(key, str)][-1:]
+    if one.operator in ("=", "~"):
+        match one.value:
+            case str(text):
+                parts.append(storable(text))
+            case bool(flag):
+                parts.append(json.dumps(flag))
+            case int(number) if abs(number) < _EXACT:
+                parts.append(str(number))
+            case _:
+                pass
+    return parts
 
 
 def _sign(one: Comparison) -> str:
