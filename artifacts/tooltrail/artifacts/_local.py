@@ -11,8 +11,6 @@ new folders inherit the mode, and whoever may read the root may read the objects
 import errno
 import io
 import os
-import secrets
-import shutil
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
@@ -183,7 +181,9 @@ def _link(file: BinaryIO, source: Path, target: Path, access: _Access) -> bool:
 
 
 def _copy(file: BinaryIO, target: Path, access: _Access) -> None:
-    part = target.with_name(f"{target.name}.{secrets.token_hex(8)}{PART_SUFFIX}")
+    import shutil  # noqa: PLC0415  slow, not for readers
+
+    part = target.with_name(f"{target.name}.{os.urandom(8).hex()}{PART_SUFFIX}")
     try:
         with io.BufferedWriter(create_private(part)) as copy:
             shutil.copyfileobj(file, copy, COPY_SIZE)

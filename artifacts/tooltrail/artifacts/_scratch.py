@@ -2,7 +2,7 @@
 
 import contextlib
 import io
-import secrets
+import os
 import shutil
 import tempfile
 from collections.abc import Generator
@@ -163,7 +163,7 @@ def _temporary(scratch: Path | None) -> Generator[Path]:
                 make_private_folders(scratch)
                 folder = scratch
         # Without the suffix of a stream: `spooled_streams` must not find this file.
-        file = folder / f"{SCRATCH_PREFIX}{secrets.token_hex(8)}"
+        file = folder / f"{SCRATCH_PREFIX}{os.urandom(8).hex()}"
         stack.callback(_remove, file)
         yield file
 

@@ -6,7 +6,6 @@ file has the options for which providers have no environment variables.
 
 import os
 import re
-import tomllib
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -79,6 +78,8 @@ def merged(defaults: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415  slow, and few stores have this file
+
     try:
         with path.open("rb") as file:
             return tomllib.load(file)

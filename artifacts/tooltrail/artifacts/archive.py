@@ -8,13 +8,11 @@ A damaged object that is replaced is evidence too. Its stored bytes are kept in 
 """
 
 import contextlib
-import secrets
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from tooltrail.artifacts._checked import open_checked
-from tooltrail.artifacts._scratch import Source, copy_of, is_sound, source_of
-from tooltrail.artifacts._verifying import verify_object
 from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
@@ -25,6 +23,7 @@ from tooltrail.records.errors import DamageError, MissingArtifactError, Unavaila
 from tooltrail.records.frozen import Frozen
 
 if TYPE_CHECKING:
+    from tooltrail.artifacts._scratch import Source
     from tooltrail.records.streams import StreamRecord
 
 HEAL_ATTEMPTS = 3
@@ -103,6 +102,8 @@ class ArtifactArchive:
                 comparison: `verify` finds other alterations.
             UnavailableError: the sink or the staged file is unavailable.
         """
+        from tooltrail.artifacts._scratch import source_of  # noqa: PLC0415  slow, not for readers
+
         record = captured.record
         path = artifact_path(record.digest)
         with source_of(captured, scratch, self.frame_size) as source:
@@ -165,6 +166,8 @@ class ArtifactArchive:
                 frames. `DigestMismatchError` if the content has another size or digest.
             MissingArtifactError, InvalidRecordError, UnavailableError: see `open`.
         """
+        from tooltrail.artifacts._verifying import verify_object  # noqa: PLC0415  slow, not for readers
+
         return verify_object(self._sink, path, size=size, line_count=line_count)
 
     def stat(self, path: str) -> ObjectStat:
@@ -187,9 +190,11 @@ class ArtifactArchive:
         return self._sink.exists(path)
 
     def _heal(
-        self, path: str, source: Source, record: "StreamRecord", scratch: Path | None
+        self, path: str, source: "Source", record: "StreamRecord", scratch: Path | None
     ) -> None:
         """Replace an object if it is damaged."""
+        from tooltrail.artifacts._scratch import copy_of, is_sound  # noqa: PLC0415  slow, not for readers
+
         for _ in range(HEAL_ATTEMPTS):
             if not self._is_damaged(path, source.file, record.size):
                 return
@@ -199,7 +204,7 @@ class ArtifactArchive:
             # Another process that heals this object may have deleted it first.
             with contextlib.suppress(MissingArtifactError):
                 with self._sink.open(path) as stored, copy_of(stored, path, scratch) as copy:
-                    name = f"{hex_of(record.digest)}-{secrets.token_hex(4)}.zst"
+                    name = f"{hex_of(record.digest)}-{os.urandom(4).hex()}.zst"
                     self._sink.put(f"{DAMAGED}/{name}", copy)
                 self._sink.delete(path)
             if self._sink.put(path, source.file):

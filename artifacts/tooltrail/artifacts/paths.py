@@ -16,7 +16,7 @@ PART_SUFFIX = ".part"
 COMPONENT_BYTES = 200
 """Most bytes in a component of a path: file systems allow 255, and the name of a part adds 22."""
 
-_ARTIFACT = re.compile(rf"{ALGORITHM}/([0-9a-f]{{2}})/(\1[0-9a-f]{{62}})\.zst")
+_ARTIFACT = rf"{ALGORITHM}/([0-9a-f]{{2}})/(\1[0-9a-f]{{62}})\.zst"
 _NOT_COMPONENTS = frozenset({"", ".", ".."})
 
 
@@ -39,7 +39,7 @@ def digest_of_path(path: str) -> Digest:
         InvalidRecordError: the path is not the path of an artifact.
     """
     check_path(path)
-    match = _ARTIFACT.fullmatch(path)
+    match = re.fullmatch(_ARTIFACT, path)
     if match is None:
         raise InvalidRecordError(f"not the path of an artifact: {path[:200]!r}")
     return digest_from_hex(match[2])

@@ -26,7 +26,7 @@ DURATIONS: Final = {
 }
 """The units of a duration, in milliseconds."""
 
-_AMOUNT: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE)
+_AMOUNT: Final = r"(?i)(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)"
 
 A_DURATION: Final = "a duration such as 200ms, 30s, 5m, 1.5h, 7d or 2w"
 A_SIZE: Final = "a size such as 512, 64K, 10kB or 1.5GiB"
@@ -34,7 +34,7 @@ A_SIZE: Final = "a size such as 512, 64K, 10kB or 1.5GiB"
 
 def parse_milliseconds(text: str) -> int | float:
     """Parse a duration such as `1.5h` in milliseconds; raises `ValueError`."""
-    found = _AMOUNT.fullmatch(text.strip())
+    found = re.fullmatch(_AMOUNT, text.strip())
     if found is None or found[2].lower() not in DURATIONS:
         raise ValueError(f"{text!r} is not {A_DURATION}")
     exact = float(found[1]) * DURATIONS[found[2].lower()]

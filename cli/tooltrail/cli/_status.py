@@ -17,6 +17,7 @@ from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records.errors import DamageError, TooltrailError, UnavailableError
+from tooltrail.store.engines.sqlite_library import SAFE_VERSION
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.ingest.places import what_is_behind
@@ -24,9 +25,6 @@ from tooltrail.store.keep.condition import JournalState, read_condition
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.roots import mark_path
 from tooltrail.store.store import Store
-
-_SAFE_SQLITE: Final = (3, 51, 3)
-"""First SQLite release without the WAL-reset corruption of 3.7.0 to 3.51.2."""
 
 _LOW_BYTES: Final = 16 << 20
 """Free bytes below which `status` warns: the size of one journal segment."""
@@ -141,7 +139,7 @@ def lines_of(status: dict[str, Any]) -> Iterator[str]:
 def warnings_of(status: dict[str, Any]) -> Iterator[str]:
     """The warnings, one per condition that needs attention."""
     engine, _, version = status["engine"].partition(" ")
-    if engine == "SQLite" and tuple(map(int, version.split("."))) < _SAFE_SQLITE:
+    if engine == "SQLite" and tuple(map(int, version.split("."))) < SAFE_VERSION:
         yield (
             f"SQLite {version} has the WAL-reset fault of 3.7.0 to 3.51.2, which can corrupt a "
             "database that several processes write; "

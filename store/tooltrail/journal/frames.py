@@ -23,13 +23,12 @@ frame, but without the stamp, which cannot be guessed.
 """
 
 import contextlib
-import hashlib
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.digests import Digest, digest_of, sha256
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.frozen import Frozen
 
@@ -152,7 +151,7 @@ def with_crc(data: bytes) -> bytes:
 
 def link(previous_hash: bytes, fact_json: bytes) -> bytes:
     """The hash of a frame."""
-    return hashlib.sha256(previous_hash + fact_json).digest()
+    return sha256(previous_hash + fact_json)
 
 
 def pack_frame(

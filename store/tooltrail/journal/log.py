@@ -14,15 +14,15 @@ import errno
 import fcntl
 import os
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.artifacts.private_files import sync_path
 from tooltrail.journal.ends import JournalLock, Tail, find_end, first_tail, next_head
+from tooltrail.journal.forks import resets_in_child
 from tooltrail.journal.frames import HEADER_SIZE, Cursor, link, pack_frame
 from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names
 from tooltrail.records.errors import DiskFullError, UnavailableError, unavailable_if_failing
@@ -277,15 +277,3 @@ def _translated(error: OSError, folder: Path) -> UnavailableError:
     if error.errno in _FULL:
         return DiskFullError(f"no room on the disk of journal {folder}: {error.strerror}")
     return UnavailableError(f"journal {folder} cannot be written: {error.strerror or error}")
-
-
-resets_in_child: "weakref.WeakSet[Any]" = weakref.WeakSet()
-"""Objects whose `reset` a forked child calls, since locks and threads belong to the parent."""
-
-
-def _reset_in_child() -> None:
-    for one in list(resets_in_child):
-        one.reset()
-
-
-os.register_at_fork(after_in_child=_reset_in_child)

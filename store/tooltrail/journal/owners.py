@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from tooltrail.artifacts.private_files import make_durable_folders
-from tooltrail.journal.log import resets_in_child
+from tooltrail.journal.forks import resets_in_child
 from tooltrail.records.errors import unavailable_if_failing
 
 FOLDER_NAME: Final = "owners"
-_NAME: Final = re.compile(r"[0-9a-f]{32}")
+_NAME: Final = r"[0-9a-f]{32}"
 
 
 class Owner:
@@ -90,7 +90,7 @@ def is_alive(spool: Path, name: str) -> bool:
     False if the name is not a valid name of an owner lock. Raises `UnavailableError` if the file
     cannot be opened or locked.
     """
-    if _NAME.fullmatch(name) is None:
+    if re.fullmatch(_NAME, name) is None:
         return False
     path = _path(spool, name)
     with (
@@ -115,7 +115,7 @@ def try_lock(descriptor: int, kind: int) -> bool:
 
 def remove_owner(spool: Path, name: str) -> None:
     """Remove the lock file of an owner."""
-    if _NAME.fullmatch(name) is not None:
+    if re.fullmatch(_NAME, name) is not None:
         with contextlib.suppress(OSError):
             _path(spool, name).unlink()
 

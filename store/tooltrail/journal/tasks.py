@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
 
+from tooltrail.journal.forks import resets_in_child
 from tooltrail.journal.frames import Cursor
-from tooltrail.journal.log import Acknowledge, Entry, resets_in_child, sync_files
+from tooltrail.journal.log import Acknowledge, Entry, sync_files
 from tooltrail.records.errors import InvalidRecordError
 
 T = TypeVar("T")

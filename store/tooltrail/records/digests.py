@@ -1,7 +1,8 @@
 """Content digests, spelled `sha256:<64 lower-case hex digits>` everywhere."""
 
-import hashlib
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import NewType
 
 from tooltrail.records.errors import InvalidRecordError
@@ -13,9 +14,21 @@ Digest = NewType("Digest", str)
 """A digest in its only spelling, made by `digest_of` and `parse_digest`."""
 
 
+def sha256(data: bytes) -> bytes:
+    """The SHA-256 hash of `data`, 32 bytes."""
+    return _algorithm()(data)
+
+
+@cache
+def _algorithm() -> Callable[[bytes], bytes]:
+    import hashlib  # noqa: PLC0415  slow, and a list of calls needs no hash
+
+    return lambda data: hashlib.sha256(data).digest()
+
+
 def digest_of(data: bytes) -> Digest:
     """The digest of `data`."""
-    return Digest(f"{ALGORITHM}:{hashlib.sha256(data).hexdigest()}")
+    return Digest(f"{ALGORITHM}:{sha256(data).hex()}")
 
 
 def digest_from_hex(hex_digits: str) -> Digest:
@@ -43,5 +56,5 @@ def hex_of(digest: Digest) -> str:
     return digest.removeprefix(f"{ALGORITHM}:")
 
 
-EMPTY = digest_of(b"")
+EMPTY = Digest("sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 """The digest of zero bytes."""

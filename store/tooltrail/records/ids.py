@@ -5,12 +5,12 @@ time of their creation, so that an index on them grows at its end. Their last di
 ones, so a shortened id consists of the last digits.
 """
 
-import hashlib
 import re
 import threading
 from collections.abc import Callable
 from uuid import UUID
 
+from tooltrail.records.digests import sha256
 from tooltrail.records.errors import InvalidRecordError, check_type
 
 SHORT_ID_DIGITS = 8
@@ -79,7 +79,7 @@ def keyed_id(kind: str, key: str) -> UUID:
             f"{what} must have 1 to {MAX_KEY_CHARS:,} characters, not {len(key):,}"
         )
     data = f"tooltrail\0{kind}\0{key}".encode("utf-8", "surrogatepass")
-    number = int.from_bytes(hashlib.sha256(data).digest()[:16], "big")
+    number = int.from_bytes(sha256(data)[:16], "big")
     number &= ~(0xF << 76 | 0b11 << 62)
     return UUID(int=number | 0x8 << 76 | 0b10 << 62)
 

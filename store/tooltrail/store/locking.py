@@ -12,8 +12,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from tooltrail.journal import Cursor, furthest_end, has_frames
+from tooltrail.journal.frames import Cursor
 from tooltrail.journal.owners import try_lock
+from tooltrail.journal.reading import furthest_end, has_frames
 from tooltrail.records.errors import TooltrailError, UnavailableError, unavailable_if_failing
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget

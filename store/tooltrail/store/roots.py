@@ -4,7 +4,6 @@ The artifact root has the mark of the store; see `marks`. The spool is the folde
 of output that is being captured.
 """
 
-import hashlib
 import os
 import re
 from pathlib import Path
@@ -13,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 from tooltrail.journal.segments import JOURNAL_FOLDER
+from tooltrail.records.digests import sha256
 from tooltrail.records.errors import InvalidRecordError, check_type
 from tooltrail.records.plain_text import storable
 from tooltrail.store.engines.targets import SqliteTarget, Target, absolute_path
@@ -21,10 +21,10 @@ MARK_PREFIX: Final = "store-"
 """Prefix of the path of every mark, relative to its artifact root."""
 
 _DIGITS: Final = 12
-_SEARCH_PATH: Final = re.compile(r"search[_-]path *= *([^\s,]+)", re.IGNORECASE)
+_SEARCH_PATH: Final = r"(?i)search[_-]path *= *([^\s,]+)"
 """The first schema that the options in the URL of a server name."""
 
-_MISSPELT: Final = re.compile("(s3|gs|az|file|memory)(:/|//)", re.IGNORECASE)
+_MISSPELT: Final = "(?i)(s3|gs|az|file|memory)(:/|//)"
 
 
 def mark_path(store_id: UUID) -> str:
@@ -39,7 +39,7 @@ def named_root(artifacts: str | Path) -> str:
     value that is neither a text nor a path.
     """
     check_type("artifacts", artifacts, str, Path)
-    if "://" not in str(artifacts) and (found := _MISSPELT.match(str(artifacts))) is not None:
+    if "://" not in str(artifacts) and (found := re.match(_MISSPELT, str(artifacts))) is not None:
         raise InvalidRecordError(f"{str(artifacts)!r} is not a URL; write {found[1].lower()}://…")
     return str(artifacts) if "://" in str(artifacts) else str(absolute_path(artifacts))
 
@@ -110,6 +110,6 @@ def default_spool(target: Target) -> Path:
         message = "there is no home folder for the spool; name one (--spool)"
         raise InvalidRecordError(message) from error
     options = parse_qs(urlsplit(target.url).query).get("options", [])
-    schema = _SEARCH_PATH.findall(" ".join(options))[-1:]
-    name = hashlib.sha256(" ".join([str(target), *schema]).encode()).hexdigest()[:_DIGITS]
+    schema = re.findall(_SEARCH_PATH, " ".join(options))[-1:]
+    name = sha256(" ".join([str(target), *schema]).encode()).hex()[:_DIGITS]
     return Path(state) / "tooltrail" / f"spool-{name}"

@@ -1,4 +1,4 @@
-"""Which SQLite is used: the newer one where there are two, and Python's own does as well."""
+"""Which SQLite is used: that of the extra unless it is older, and Python's own does as well."""
 
 import json
 import sqlite3 as standard  # noqa: TID251  compared with the one that is used
@@ -25,9 +25,19 @@ def installed(monkeypatch: pytest.MonkeyPatch, version: tuple[int, int, int]) ->
     return module
 
 
-def test_the_newer_library_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    newer = installed(monkeypatch, (99, 0, 0))
-    assert newest() is newer
+def test_the_library_of_the_extra_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_extra = installed(monkeypatch, (3, 51, 3))
+    monkeypatch.setitem(sys.modules, "sqlite3", None)
+    assert newest() is of_extra
+
+
+def test_of_two_libraries_with_the_fault_the_newer_one_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of_extra = installed(monkeypatch, (3, 51, 2))
+    older = SimpleNamespace(sqlite_version_info=(3, 40, 1))
+    monkeypatch.setitem(sys.modules, "sqlite3", cast("ModuleType", older))
+    assert newest() is of_extra
 
 
 def test_an_older_one_is_not_used_although_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ LIGHT = {
     "tooltrail",
     "tooltrail.journal",
     "tooltrail.records",
-    *(f"tooltrail.journal.{name}" for name in ("ends", "frames", "log", "owners")),
+    *(f"tooltrail.journal.{name}" for name in ("ends", "forks", "frames", "log", "owners")),
     *(f"tooltrail.journal.{name}" for name in ("reading", "segments")),
     *("tooltrail.artifacts", "tooltrail.artifacts.private_files"),
     *(f"tooltrail.records.{name}" for name in ("canonical_json", "digests", "errors")),

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Final
 
 from tooltrail.records.errors import UnavailableError
-from tooltrail.store.engines import postgres, sqlite
+from tooltrail.store.engines import sqlite
 from tooltrail.store.engines.connection import Connection, DriverConnection
 from tooltrail.store.engines.failures import damage_if_unreadable, is_locked, translated_errors
 from tooltrail.store.engines.targets import SqliteTarget, Target
@@ -127,6 +127,8 @@ class Database:
         with translated_errors(self.target):
             if isinstance(self.target, SqliteTarget):
                 return sqlite.connect(self.target.path)
+            from tooltrail.store.engines import postgres  # noqa: PLC0415  not for SQLite
+
             return postgres.connect(self.target)
 
     def _roll_back(self, driver: DriverConnection) -> None:

@@ -41,7 +41,7 @@ class PostgresTarget(Frozen):
         hosts, name = parts.netloc.rpartition("@")[2], unquote(parts.path[1:])
         where = {name: value for name, value in parse_qsl(parts.query) if name in _WHERE}
         name = where.pop("dbname", name)  # a member of the query replaces what stands before it
-        one = _ONE_HOST.fullmatch(hosts)
+        one = re.fullmatch(_ONE_HOST, hosts)
         if one and "," not in where.get("host", "") + where.get("port", ""):
             host = where.pop("host", unquote(one["host"]))
             port = where.pop("port", one["port"] or _PORT)
@@ -63,14 +63,14 @@ _MOST_PATH_BYTES: Final = 504
 """Longest path of a database: with the end `-journal`, SQLite's MAX_PATHNAME of 512."""
 
 _PORT: Final = "5432"
-_ONE_HOST: Final = re.compile(r"(?P<host>\[.*\]|[^:,]*)(:(?P<port>[0-9]*))?")
+_ONE_HOST: Final = r"(?P<host>\[.*\]|[^:,]*)(:(?P<port>[0-9]*))?"
 _WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 """Members of the query of a URL that select the database."""
 
 _BROKEN_URL: Final = re.compile(r"postgres(ql)?(\+\w*)?:", re.IGNORECASE)
 """The beginning of a URL without `//`, such as `postgresql:/user:password@host`."""
 
-_AMBIGUOUS: Final = re.compile(r"[^/]*[@?][^/]*@|[^?]*/[^?]*@|.*#")
+_AMBIGUOUS: Final = r"[^/]*[@?][^/]*@|[^?]*/[^?]*@|.*#"
 """A URL whose password may end at another `@` than `urlsplit` takes, so that a part of it could be
 printed: it has a second `@`, or a `/`, `?` or `#` before an `@`."""
 
@@ -167,7 +167,7 @@ def _file_target(name: str | Path) -> SqliteTarget:
 
 def _server_target(rest: str) -> PostgresTarget:
     url = f"postgresql://{rest}"
-    if _AMBIGUOUS.match(rest):
+    if re.match(_AMBIGUOUS, rest):
         raise InvalidRecordError(_UNREADABLE)
     try:
         parts = urlsplit(url)

@@ -11,18 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
-from tooltrail.journal import (
-    Cursor,
-    Frame,
-    Gap,
-    has_frames,
-    is_alive,
-    read_journal,
-    read_journal_id,
-)
 from tooltrail.journal.clock import now
 from tooltrail.journal.ends import peek_hint
-from tooltrail.journal.frames import FRAMES_FROM
+from tooltrail.journal.frames import FRAMES_FROM, Cursor, Frame
+from tooltrail.journal.owners import is_alive
+from tooltrail.journal.reading import Gap, has_frames, read_journal, read_journal_id
 from tooltrail.journal.segments import JOURNAL_FOLDER, segment_numbers
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
 from tooltrail.records.ids import keyed_id

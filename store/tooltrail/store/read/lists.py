@@ -50,7 +50,7 @@ _ARTIFACT: Final = Columns("artifacts: key digest size stored_size line_count cr
 _OWNER: Final = Columns("invocations: id")
 _USES: Final = ("streams", "invocation_artifacts")
 _DIGITS: Final = 64
-_HEX: Final = re.compile(r"[0-9a-f]{0,64}")
+_HEX: Final = r"[0-9a-f]{0,64}"
 
 _VIEWS: Final = ("v_invocations", "v_sessions", "v_artifacts", "v_omissions")
 
@@ -222,7 +222,7 @@ def _digits_of(path: str) -> str | None:
         return ""
     folder, _, name = path.removeprefix(f"{ALGORITHM}/").partition("/")
     digits = max(folder, name.partition(".")[0], key=len)
-    if not _HEX.fullmatch(digits):
+    if not re.fullmatch(_HEX, digits):
         return None
     first = artifact_path(Digest(f"{ALGORITHM}:{digits.ljust(_DIGITS, '0')}"))
     return digits if first.startswith(path) else None

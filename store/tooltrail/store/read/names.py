@@ -25,8 +25,8 @@ _ID_DIGITS: Final = 32
 _LEAST_DIGITS: Final = 4
 """Fewest digits of an id that are a name; fewer would fit too many ids."""
 
-_PART: Final = re.compile(rf"[0-9a-f]{{{_LEAST_DIGITS},{_ID_DIGITS}}}")
-_SHORT: Final = re.compile(rf"[0-9a-fA-F]{{1,{_LEAST_DIGITS - 1}}}")
+_PART: Final = rf"[0-9a-f]{{{_LEAST_DIGITS},{_ID_DIGITS}}}"
+_SHORT: Final = rf"[0-9a-fA-F]{{1,{_LEAST_DIGITS - 1}}}"
 
 _NAMED: Final = Columns("invocations: key id")
 """Key and id; also used for sessions, whose columns have the same kinds."""
@@ -143,7 +143,7 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
         found |= _called(connection, name)
     if not found:
         short = f"; a part of an id has at least {_LEAST_DIGITS} characters"
-        near = short if _SHORT.fullmatch(name) else near_names(connection, table, name)
+        near = short if re.fullmatch(_SHORT, name) else near_names(connection, table, name)
         if table == "invocations" and _names_session(connection, name):
             near = "; a session has this name: `tooltrail transcript` prints the session"
         raise NotFoundError(f"no {table.removesuffix('s')} is named {name!r}{near}")
@@ -177,7 +177,7 @@ def _ends_so(part: str) -> Sql:
 def _digits_of(name: str) -> str:
     """The digits of an id, or of a part of one; empty for any other name."""
     digits = name.lower().replace("-", "")
-    return digits if _PART.fullmatch(digits) else ""
+    return digits if re.fullmatch(_PART, digits) else ""
 
 
 def _key(connection: Connection, query: Sql, problem: str) -> int:
