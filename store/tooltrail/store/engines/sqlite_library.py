@@ -2,9 +2,9 @@
 
 Python brings the library of the system that it was built on. Versions 3.7.0 to 3.51.2 have a fault
 that can corrupt a database in WAL mode if several processes write to it; the extra `sqlite` brings
-a newer version. If both have the fault, the newer one is used. The complete program uses one
-library. If a second library in this process closes a database file, POSIX drops all locks of the
-process on that file.
+a newer version. If that one has the fault, too, the newer of the two is used. The complete program
+uses one library. If a second library in this process closes a database file, POSIX drops all locks
+of the process on that file.
 """
 
 from importlib import import_module
