@@ -12,6 +12,7 @@ the offset up to which the segment was durable at that time, even in a short-liv
 
 import errno
 import fcntl
+import hashlib  # noqa: F401  a child that is forked during its first import could wait forever
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -21,7 +21,9 @@ def sha256(data: bytes) -> bytes:
 
 @cache
 def _algorithm() -> Callable[[bytes], bytes]:
-    import hashlib  # noqa: PLC0415  slow, and a list of calls needs no hash
+    # Imported late, since it is slow, and a list of calls needs no hash. Imported once, since a
+    # program that exits can record, and import nothing.
+    import hashlib  # noqa: PLC0415
 
     return lambda data: hashlib.sha256(data).digest()
 

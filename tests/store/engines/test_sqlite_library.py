@@ -1,4 +1,4 @@
-"""Which SQLite is used: that of the extra unless it is older, and Python's own does as well."""
+"""Which SQLite is used: that of the extra, unless it has the fault and is older."""
 
 import json
 import sqlite3 as standard  # noqa: TID251  compared with the one that is used
@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 from tests.support.cli import Cli
 
-from tooltrail.store.engines.sqlite_library import newest, sqlite3
+from tooltrail.store.engines.sqlite_library import library_in_use, sqlite3
 
 WITHOUT = "import sys; sys.modules['pysqlite3'] = None; "
 PROGRAM = f"{WITHOUT}from tooltrail.cli.__main__ import main; main()"
@@ -27,8 +27,9 @@ def installed(monkeypatch: pytest.MonkeyPatch, version: tuple[int, int, int]) ->
 
 def test_the_library_of_the_extra_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     of_extra = installed(monkeypatch, (3, 51, 3))
-    monkeypatch.setitem(sys.modules, "sqlite3", None)
-    assert newest() is of_extra
+    newer = SimpleNamespace(sqlite_version_info=(99, 0, 0))
+    monkeypatch.setitem(sys.modules, "sqlite3", cast("ModuleType", newer))
+    assert library_in_use() is of_extra
 
 
 def test_of_two_libraries_with_the_fault_the_newer_one_is_used(
@@ -37,17 +38,17 @@ def test_of_two_libraries_with_the_fault_the_newer_one_is_used(
     of_extra = installed(monkeypatch, (3, 51, 2))
     older = SimpleNamespace(sqlite_version_info=(3, 40, 1))
     monkeypatch.setitem(sys.modules, "sqlite3", cast("ModuleType", older))
-    assert newest() is of_extra
+    assert library_in_use() is of_extra
 
 
 def test_an_older_one_is_not_used_although_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, (3, 7, 0))
-    assert newest() is standard
+    assert library_in_use() is standard
 
 
 def test_without_the_extra_it_is_that_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pysqlite3.dbapi2", None)
-    assert newest() is standard
+    assert library_in_use() is standard
 
 
 def test_status_names_the_library_that_is_used(tmp_path: Path) -> None:

@@ -54,8 +54,10 @@ ARGUMENTS: Sequence[bytes] = (
     b'{"$tooltrail.receipt":[0,5],"command":{"$tooltrail.receipt":[0,5]}}',
     # Other spellings of the same key, text and number.
     rb'{"comm\u0061nd":"make"}',
-    rb'{"command":"m\u0061ke","timeout":3E1}',
-    b'{"command":["make"],"timeout":300e-1}',
+    rb'{"command":"m\u0061ke"}',
+    rb'{"command":"a\/b","note":"a\/b"}',
+    b'{"command":"x","timeout":3E1}',
+    b'{"command":["make"],"timeout":0.3e2}',
     b'{"command":"make","timeout":30.000}',
 )
 RESULTS: Sequence[Any] = (
@@ -68,7 +70,7 @@ RESULTS: Sequence[Any] = (
     [LONG, {"deep": LONG}],
 )
 WORDS = (
-    *("make", "", "30", "é", "line that", "日本, 😀", LONG, LONG * 2),
+    *("make", "a/b", "", "30", "é", "line that", "日本, 😀", LONG, LONG * 2),
     *("ok", "\\0", "zzz", "%_?+'\"\\"),
 )
 PATHS: Sequence[tuple[str | int, ...]] = (
@@ -347,7 +349,7 @@ def test_a_condition_finds_what_a_plain_evaluation_finds(
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_place_of_a_document_is_found(filled: Filled, name: str) -> None:
     for path in PATHS:
-        for value in ("make", LONG, 30):
+        for value in ("make", "a/b", LONG, 30, -1000, True):
             for sign in operators_of(name):
                 one = of_document(name, sign, value, path)
                 assert found(filled, one) == expected(filled, one), one

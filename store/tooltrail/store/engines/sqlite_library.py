@@ -17,18 +17,18 @@ SAFE_VERSION = (3, 51, 3)
 """First SQLite release without the fault."""
 
 
-def newest() -> ModuleType:
+def library_in_use() -> ModuleType:
     """The module to use. Both modules have the same code and interface."""
     try:
         other = import_module("pysqlite3.dbapi2")
     except ImportError:
         return import_module("sqlite3")
     if other.sqlite_version_info >= SAFE_VERSION:
-        return other  # to import the other one, too, takes time
+        return other  # importing the second library takes time
     return max(import_module("sqlite3"), other, key=lambda module: module.sqlite_version_info)
 
 
 if TYPE_CHECKING:
     import sqlite3
 else:
-    sqlite3 = newest()
+    sqlite3 = library_in_use()
