@@ -12,7 +12,6 @@ the offset up to which the segment was durable at that time, even in a short-liv
 
 import errno
 import fcntl
-import hashlib  # noqa: F401  a child that is forked during its first import could wait forever
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -26,9 +25,13 @@ from tooltrail.journal.ends import JournalLock, Tail, find_end, first_tail, next
 from tooltrail.journal.forks import resets_in_child
 from tooltrail.journal.frames import HEADER_SIZE, Cursor, link, pack_frame
 from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names
+from tooltrail.records.digests import sha256
 from tooltrail.records.errors import DiskFullError, UnavailableError, unavailable_if_failing
 from tooltrail.records.fact_spelling import fact_json
 from tooltrail.records.facts import Fact
+
+# Imports hashlib now: a child that is forked during the import could wait for its end forever.
+sha256(b"")
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MOST_REPEATED: Final = 1024
