@@ -30,7 +30,7 @@ from tooltrail.records.errors import DiskFullError, UnavailableError, unavailabl
 from tooltrail.records.fact_spelling import fact_json
 from tooltrail.records.facts import Fact
 
-# Imports hashlib now: a child that is forked during the import could wait for its end forever.
+# Imports hashlib now. If a process forks while another thread imports it, the child waits forever.
 sha256(b"")
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})

@@ -21,8 +21,8 @@ def sha256(data: bytes) -> bytes:
 
 @cache
 def _algorithm() -> Callable[[bytes], bytes]:
-    # Imported late, since it is slow, and a list of calls needs no hash. Imported once, since a
-    # program that exits can record, and import nothing.
+    # Imported at the first hash: the import is slow, and a list of calls needs no hash. Kept for
+    # the next ones: while Python exits, a program can still record, but not import.
     import hashlib  # noqa: PLC0415
 
     return lambda data: hashlib.sha256(data).digest()

@@ -229,7 +229,8 @@ def _source(one: Comparison, form: str, column: str, find: str) -> Sql:
         # If the receipt is erased, so are the parts of the canonical result that stand there.
         conditions.append(Sql(f"(s.receipt IS NOT NULL OR NOT {has_reference})"))
     key, value = _required_texts(one)
-    # SQLite parses a document as fast as it finds a text, but visits its places slowly.
+    # A document without these texts need not be parsed. SQLite parses as fast as it finds a text,
+    # and is slow only where it visits all places, for `~`.
     if key + value and (form is _OF_SERVER or one.operator == "~"):
         has = f"{find}(s.{column}, CAST(? AS text)) > 0"
         spellings = [Sql(has, (value,))]
@@ -238,7 +239,7 @@ def _source(one: Comparison, form: str, column: str, find: str) -> Sql:
         if column == "canonical":
             spellings.append(Sql(has_reference))
         has_value = Sql("(") + joined(" OR ", spellings) + ")"
-        # JSON may spell all characters with `\u`, and some with other escapes.
+        # Any character may be escaped with `\u`; only those that are not plain in other ways, too.
         texts = key[1:-1] + value
         is_plain = texts.isprintable() and not {*'"\\/'} & {*texts}
         escaped = Sql(f" OR {has})", ("\\u" if is_plain else "\\",))
@@ -249,9 +250,9 @@ def _source(one: Comparison, form: str, column: str, find: str) -> Sql:
 
 
 def _required_texts(one: Comparison) -> tuple[str, str]:
-    """The last key with its quotes, and the value, as a document has them if nothing is escaped.
+    """The last key with its quotes, and the value, as a document that fits has them unescaped.
 
-    Empty for what a document need not have.
+    A text is empty if a document can fit without it.
     """
     keys = [f'"{key}"' for key in one.path if isinstance(key, str)]
     value = ""
