@@ -264,13 +264,17 @@ def test_a_number_beyond_every_store_means_all(recorded: Cli, command: str) -> N
 
 
 def test_an_ambiguous_name_lists_what_it_fits(recorded: Cli) -> None:
-    ids = [row["id"] for row in recorded.ok("log", "--json").records]
-    prefix = ids[0][:6]  # of the time, which has these digits for hours
-    sentence = refused(recorded, f"show {prefix}", 2)
-    assert sentence == f"{prefix!r} is ambiguous: it fits {', '.join(ids)}"
     recorded.ok("session", "open")
-    sessions = [view["id"] for view in recorded.ok("session", "ls", "--json").records]
-    assert all(name in refused(recorded, f"transcript {prefix}", 2) for name in sessions)
+    calls, sessions = (
+        [row["id"] for row in recorded.ok(*words, "--json").records]
+        for words in (["log"], ["session", "ls"])
+    )
+    shared = calls[0][:4]  # of the time, which has these digits for 49 days
+    sentence = refused(recorded, f"show {shared}", 2)
+    assert sentence == f"{shared!r} is ambiguous: it fits {', '.join(calls)}"
+    sentence = refused(recorded, f"transcript {shared}", 2)
+    assert len(sessions) > 1
+    assert all(name in sentence for name in sessions)
 
 
 def test_an_ambiguous_beginning_of_a_digest_lists_what_it_fits(cli: Cli) -> None:

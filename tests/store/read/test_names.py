@@ -78,8 +78,7 @@ def test_more_candidates_than_are_listed_are_mentioned(
 ) -> None:
     made = [call(SESSION, n, receipt=b"r", start={"call_id": "same"}) for n in range(1, count + 1)]
     parts.ingest(*entries_of(made))
-    beginning = made[0].started.id.hex[:8]
-    assert all(one.started.id.hex.startswith(beginning) for one in made)
+    beginning = made[0].started.id.hex[:4]  # of the time, which has these digits for 49 days
     for name in ("same", beginning):
         with pytest.raises(AmbiguousNameError) as caught:
             parts.reader.invocation(name)
