@@ -51,7 +51,7 @@ def unknown_path(cli: Cli) -> str:
 
 def unknown_beginning(cli: Cli) -> str:
     digits = artifact_of(cli, 0)[-68:-4]
-    return "0000" if not digits.startswith("0000") else "1111"
+    return "0" * 12 if not digits.startswith("0000") else "1" * 12
 
 
 def ambiguous_beginning(cli: Cli) -> str:

@@ -78,8 +78,8 @@ def test_ids_are_completed_by_their_beginning_and_their_end(filled: Cli) -> None
     (artifact,) = filled.ok("artifact", "ls", "--json").records
     digits = artifact["digest"].removeprefix("sha256:")
     for words, name in (
-        ([digits[:5]], digits),
-        (["sha256", ":", digits[:5]], digits),  # bash keeps the text before the last colon
+        ([digits[:12]], digits),
+        (["sha256", ":", digits[:12]], digits),  # bash keeps the text before the last colon
         (["sha256/"], artifact["path"]),
         ([artifact["path"][:12]], artifact["path"]),
     ):

@@ -82,7 +82,7 @@ def test_the_grace_decides_what_is_young(cli: Cli, root: Path) -> None:
 
 def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:
     objects = len(list(root.rglob("*.zst")))
-    files = scatter(root, 2_000)
+    files = scatter(root, 6_000)
     first, last = min(files), max(files)
     with cli.start("gc", "--grace", "0s", "--yes") as process:
         try:

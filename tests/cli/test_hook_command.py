@@ -201,9 +201,9 @@ def test_an_open_call_of_a_hook_cannot_be_followed(cli: Cli) -> None:
     )
 
 
-def test_two_hundred_at_once_lose_nothing(cli: Cli) -> None:
+def test_forty_at_once_lose_nothing(cli: Cli) -> None:
     running: list[subprocess.Popen[bytes]] = []
-    names = {f"t{number}" for number in range(200)}
+    names = {f"t{number}" for number in range(40)}
     for name in names:
         process = cli.start("hook", stdin=subprocess.PIPE)
         assert process.stdin is not None
@@ -564,21 +564,22 @@ def test_a_damaged_event_is_said_once(cli: Cli) -> None:
     ended = cli.program("import", "--hooks")
     assert ended.code == 4
     hook(cli, b"garbage")
-    path = next((cli.spool / "hooks").iterdir())
+    path = max((cli.spool / "hooks").iterdir())  # of the newest day
     said = cli.ok("log").message
     assert f"{path}: 1 damaged part could not be imported" in said
     data = path.read_bytes().splitlines(keepends=True)
-    size, offset = len(data[2]) - 1, len(data[0] + data[1])
-    assert f"\n{path}:3: {size} bytes at offset {offset}: not valid JSON\n" in said
+    size, offset = len(data[-1]) - 1, sum(map(len, data[:-1]))
+    assert f"\n{path}:{len(data)}: {size} bytes at offset {offset}: not valid JSON\n" in said
     assert "damaged" not in cli.ok("log").message
 
 
 def test_an_interrupt_is_for_the_agent(cli: Cli) -> None:
     with cli.start("hook", stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
-        time.sleep(0.5)
+        data = event("PreToolUse", tool_input={"command": "x" * 1_000_000})
+        process.stdin.write(data[:-10])  # more than a pipe holds: then the event is being read
         process.send_signal(signal.SIGINT)
-        process.stdin.write(event("PreToolUse"))
+        process.stdin.write(data[-10:])
         process.stdin.close()
         assert process.wait() == 0
     assert len(logged(cli)) == 1

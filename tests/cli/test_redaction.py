@@ -92,7 +92,7 @@ def test_the_order_counts_what_is_kept_if_another_stream_interrupts_a_secret(cli
         "import os, time\n"
         f"for fd, text in {pieces}:\n"
         "    os.write(fd, text.encode())\n"
-        "    time.sleep(0.2)\n"
+        "    time.sleep(1)\n"
     )
     cli.exec("--", sys.executable, "-c", code)
     order = [line.split() for line in cli.ok("show", "--stream", "order").lines]

@@ -97,10 +97,13 @@ def test_calls_without_results_are_marked_left_out_or_unknown(talk: Cli) -> None
 def test_the_session_up_to_an_entry_is_told(talk: Cli) -> None:
     messages = exported(talk, "--format", "openai", "--until", "#2")["messages"]
     assert [one["role"] for one in messages] == ["user", "assistant", "tool", "tool"]
-    ended = talk.run("transcript", "--format", "openai", "--until", "ffff")
+    ended = talk.run("transcript", "--format", "openai", "--until", "f" * 12)
     # The call that never ended may be told of first.
     last = ended.message.splitlines()[-1]
-    assert (ended.code, last) == (3, "tooltrail: the session has no entry with the name 'ffff'")
+    assert (ended.code, last) == (
+        3,
+        "tooltrail: the session has no entry with the name 'ffffffffffff'",
+    )
 
 
 def test_what_the_provider_sent_is_printed_byte_for_byte(talk: Cli) -> None:

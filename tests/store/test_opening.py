@@ -79,12 +79,7 @@ def read_everything(database: Path) -> None:
         for session in reader.sessions():
             _, _, details = reader.conversation(session.id)
             for detail in details:
-                alone = reader.invocation(detail.summary.id)
-                only_in_session = {
-                    "ended_at_seq": detail.ended_at_seq,
-                    "environment": detail.environment,
-                }
-                assert alone.replaced(**only_in_session) == detail
+                reader.invocation(detail.summary.id)  # an altered index may lead to another one
                 for stream in detail.streams:
                     content_of(reader, stream)
         reader.invocations(InvocationFilter(tools=("Bash",), outcomes=("ok",)), limit=20)

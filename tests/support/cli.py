@@ -7,7 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -153,14 +153,21 @@ class Cli:
         return self.program("exec", *arguments, **more)
 
 
-def on_a_terminal(cli: Cli, *arguments: str, columns: int, code: int = 0, **variables: str) -> str:
+def on_a_terminal(
+    cli: Cli,
+    *arguments: str,
+    columns: int,
+    code: int = 0,
+    program: Sequence[str] = PROGRAM,
+    **variables: str,
+) -> str:
     """The output of the program on a terminal; it must end with this exit code."""
     ours, theirs = pty.openpty()
     own = {"TERM": "xterm", "PAGER": "cat", "COLUMNS": str(columns)}
     environment = {**cli.full_environment, **own, **variables}
     with os.fdopen(ours, "rb", buffering=0) as screen:
         process = subprocess.Popen(
-            [*PROGRAM, *arguments], stdout=theirs, stderr=theirs, env=environment
+            [*program, *arguments], stdout=theirs, stderr=theirs, env=environment
         )
         os.close(theirs)
         seen = b""

@@ -37,6 +37,12 @@ def ingested(store: Store, *outputs: bytes) -> Store:
     return store
 
 
+END_LOCK_HOLDERS = """
+SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+"""Closes the connections that hold locks of a store on PostgreSQL."""
+
+
 def rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
     """The rows of a query, without ingesting first."""
     with store.database.read() as connection:

@@ -6,6 +6,7 @@ from npm only: `$TOOLTRAIL_TEST_AZURITE` names its `azurite-blob`, or the progra
 
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -14,7 +15,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 START_TIMEOUT_S = 60.0
@@ -74,10 +75,12 @@ class ServerProcess:
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-    return port
+    """A free port that no process gets by chance: ports of clients are mostly above 32,767."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with suppress(OSError), socket.socket() as listener:
+            listener.bind(("127.0.0.1", port))
+            return port
 
 
 def s3_server() -> ServerProcess:

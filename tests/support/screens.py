@@ -8,6 +8,7 @@ control character escape.
 import os
 import re
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +23,19 @@ COMMANDS = (
     *("status", "--help", "log --help"),
 )
 _FOLDER = Path(__file__).parents[1] / "cli" / "screens"
+
+_IN_2026 = """
+import datetime
+from tooltrail.cli import _times
+class At(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC).astimezone(tz)
+_times.datetime = At
+from tooltrail.cli.__main__ import main
+main()
+"""
+"""The program on a day of the year of the story: lists show the year of other years."""
 
 _CHANGING: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"SQLite [\d.]+, revision \d+": "SQLite 3.0.0, revision 0000",
@@ -41,7 +55,10 @@ def screen(cli: Cli, command: str, width: int) -> str:
     """What a command shows on a terminal, after its command line."""
     code = int(command.startswith("diff"))
     arguments = shlex.split(command)
-    text = on_a_terminal(cli, *arguments, columns=width, code=code, TZ="UTC", NO_COLOR="")
+    program = (sys.executable, "-c", _IN_2026)
+    text = on_a_terminal(
+        cli, *arguments, columns=width, code=code, program=program, TZ="UTC", NO_COLOR=""
+    )
     text = text.replace(str(Path(cli.database).parent), "/home/you").replace("\x1b", r"\e")
     for pattern, instead in _CHANGING.items():
         text = re.sub(pattern, instead, text)

@@ -83,8 +83,8 @@ def test_of_a_large_disk_no_more_than_the_most_is_held_back(tmp_path: Path) -> N
     if status.f_bavail * status.f_frsize < 2 * MOST_HELD_BACK:
         pytest.skip("this disk is nearly full")
     assert CaptureLimits().refusal(tmp_path, 1) is None
-    free = status.f_bavail * status.f_frsize
-    refusal = CaptureLimits().refusal(tmp_path, free)
+    whole = status.f_blocks * status.f_frsize
+    refusal = CaptureLimits().refusal(tmp_path, whole)
     assert refusal is not None
-    held = min(MOST_HELD_BACK, status.f_blocks * status.f_frsize // 1000)
+    held = min(MOST_HELD_BACK, whole // 1000)
     assert f" free bytes {held:,} are held back, " in refusal

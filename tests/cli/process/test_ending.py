@@ -30,7 +30,10 @@ def wait_for_end(pid: int) -> None:
     """Until a process that is not our child is a zombie."""
     if not hasattr(os, "pidfd_open"):
         pytest.skip("no way to watch a process that is not ours")
-    fd = os.pidfd_open(pid)
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:  # its parent has asked for its end already
+        return
     try:
         assert select.select([fd], [], [], HANG_S)[0]
     finally:
@@ -174,13 +177,13 @@ def test_the_time_limit_also_ends_descendants_that_hold_the_pipes(
     driver: Driver, spec: dict[str, Any]
 ) -> None:
     code = "sh -c 'trap \"\" TERM; while :; do sleep 1000; done' & exit 3"
-    report = driver.run("sh", "-c", code, timeout_s=0.5, grace_s=0.1, **spec)
+    report = driver.run("sh", "-c", code, timeout_s=2.0, grace_s=0.1, **spec)
     assert (report.timed_out, report.exit_status, report.mirrored) == (True, 3, 124)
 
 
 def test_a_holder_in_another_group_is_left_behind(driver: Driver) -> None:
     process = driver.start(
-        *python(HOLDER), popen={"stdin": subprocess.PIPE}, timeout_s=1.0, grace_s=0.1
+        *python(HOLDER), popen={"stdin": subprocess.PIPE}, timeout_s=4.0, grace_s=0.1
     )
     holder = int(pipe_of(process.stdout).readline().split()[1])
     process.wait(HANG_S)
@@ -192,7 +195,7 @@ def test_a_holder_in_another_group_is_left_behind(driver: Driver) -> None:
 
 
 def test_the_time_limit_strikes_although_the_reader_stalls(driver: Driver) -> None:
-    process = driver.start("yes", timeout_s=0.3, grace_s=0.1, stall_s=0.2)
+    process = driver.start("yes", timeout_s=2.0, grace_s=0.1, stall_s=0.2)
     # Nobody reads until it is over.
     process.wait(HANG_S)
     out, err = finish(process)
@@ -261,10 +264,10 @@ def test_an_interrupted_run_leaves_no_child() -> None:
 
 
 def test_no_thread_is_left() -> None:
-    before = threading.active_count()
+    before = {*threading.enumerate()}
     found = run_child(["true"], on_chunk=lambda _name, _data: None, on_idle=lambda: None)
     assert found == ChildExit(0, None, timed_out=False, duration_ms=found.duration_ms)
-    assert threading.active_count() == before
+    assert {*threading.enumerate()} <= before
 
 
 def test_a_handler_that_was_not_set_from_python_is_left_alone(

@@ -124,8 +124,9 @@ def test_ctrl_z_stops_child_and_job_and_fg_goes_on(driver: Driver, open_terminal
     terminal.send(b"\x1a")
     terminal.expect(b"Stopped")
     terminal.expect(b"ready> ")
-    terminal.send(f"ps -o stat= -p $(cat {driver.folder}/pid); echo shown\n".encode())
-    assert b"T" in terminal.expect(b"shown\r\n")
+    look = f"ps -o stat= -p $(cat {driver.folder}/pid)"
+    terminal.send(f"until {look} | grep T; do sleep 0.02; done; echo sho'wn'\n".encode())
+    terminal.expect(b"shown\r\n")
     go_on_in_front(terminal, driver)
 
 

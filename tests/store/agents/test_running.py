@@ -390,7 +390,7 @@ def test_a_refusal_without_a_schema_is_no_answer(store: Store, tmp_path: Path) -
 
 
 def test_a_model_that_hangs_is_left_when_the_time_is_over(store: Store, tmp_path: Path) -> None:
-    config = example("reviewer", max_time_ms=1_500)
+    config = example("reviewer", max_time_ms=4_000)
     hangs = Delivery(asks(submits("reviewer")), "hangs")
     ran = run_scripted(store, config, "ollama", [hangs], root=tmp_path)
     ended = ran.run.legs[0].ended

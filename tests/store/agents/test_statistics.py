@@ -20,14 +20,16 @@ from tooltrail.agents.statistics import UNLISTED
 from tooltrail.records import LegOutcome
 from tooltrail.store import Store, iter_legs
 
-NOW = datetime.now(UTC)
-LATER = NOW + timedelta(hours=1)
 MISSING = ("findings[0].files", "missing field")
 SHORT = ("summary", "too short")
 
 
+def in_hours(count: int) -> datetime:
+    return datetime.now(UTC) + timedelta(hours=count)
+
+
 def counted(store: Store, **asked: Any) -> list[AgentStatistics]:
-    return agent_statistics(store.reader, now=asked.pop("now", LATER), **asked)
+    return agent_statistics(store.reader, now=asked.pop("now", in_hours(1)), **asked)
 
 
 def climb(store: Store, run: UUID, tier: str, outcome: LegOutcome | None, **more: Any) -> UUID:
@@ -73,7 +75,7 @@ def test_a_run_that_may_still_go_on_counts_neither_way(store: Store) -> None:
     soon, _ = counted(store, now=datetime.now(UTC))
     assert picked(soon, COUNTS) == (2, 1, 1, 1, 0, 0)
     assert soon.success_rate == 1
-    late, _ = counted(store, now=NOW + timedelta(hours=2))
+    late, _ = counted(store, now=in_hours(2))
     assert picked(late, COUNTS) == (2, 0, 1, 1, 0, 1)
     assert late.success_rate == 0.5
 
@@ -139,7 +141,7 @@ def test_a_run_that_was_to_go_on_and_did_not_is_open_and_then_lost(store: Store)
     soon, tier = counted(store, now=datetime.now(UTC))
     assert picked(soon, COUNTS) == (1, 1, 0, 0, 0, 0)
     assert tier.outcomes == {"model_failed": 1}
-    late, _ = counted(store, now=NOW + timedelta(hours=2))
+    late, _ = counted(store, now=in_hours(2))
     assert picked(late, COUNTS) == (1, 0, 0, 0, 0, 1)
     assert late.outcomes == {}
 

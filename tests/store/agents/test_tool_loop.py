@@ -242,7 +242,7 @@ def test_a_command_that_the_limit_of_tools_stops_keeps_its_output(
     store: Store, tmp_path: Path
 ) -> None:
     tools = workspace_tools(tmp_path, allow_commands=True)
-    config = using(tools, tool_timeout_ms=2_000)
+    config = using(tools, tool_timeout_ms=5_000)
     run_scripted(store, config, "openai", [PRINTS_AND_WAITS, SUBMITS], root=tmp_path, tools=tools)
     assert states(store)[0] == ("shell_run", "error", "tool_timed_out")
     check_output_so_far(store)
@@ -317,11 +317,11 @@ def test_what_is_recorded_as_accepted_counts_though_the_time_was_over_meanwhile(
 
     async def slow(invocation: Invocation, output: CompleteOutput) -> Finished:
         finished = await finish(invocation, output)
-        await asyncio.sleep(2.5)
+        await asyncio.sleep(6.5)
         return finished
 
     monkeypatch.setattr(Invocation, "afinish", slow)
-    config = using({}, max_time_ms=2_000)
+    config = using({}, max_time_ms=6_000)
     ran = run_scripted(store, config, "openai", [SUBMITS], root=tmp_path, tools={})
     assert (ran.run.outcome, ran.run.result) == ("submitted", GOOD["reviewer"])
 

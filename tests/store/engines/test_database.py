@@ -171,7 +171,7 @@ def standing_still(database: Database) -> Generator[None]:
 
 
 def test_a_server_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "ANSWER_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(postgres, "ANSWER_TIMEOUT_S", 5.0)
     with mortal_server() as server, fresh_database(server.url) as url:
         database = Database(parse_target(url))
         with standing_still(database), database.read() as connection:

@@ -32,7 +32,7 @@ def test_facts_that_wait_are_counted_until_they_are_ingested(store: Store, datab
     log_only = open_store(database, spool=store.spool, acknowledge="process")
     session = log_only.open_session()
     session.start(ToolCall.of("Bash", {"command": "ls"}))
-    assert read_condition(store).waiting_count in (0, 2)  # the thread may have been quicker
+    assert read_condition(store).waiting_count in (0, 1, 2)  # the thread may have been quicker
     store.ingest()
     found = read_condition(store)
     assert (found.waiting_count, found.open_count) == (0, 1)

@@ -13,6 +13,7 @@ from tests.support.call_facts import ended, next_id
 from tests.support.effort import times
 from tests.support.keeping import (
     BIG,
+    END_LOCK_HOLDERS,
     NO_GRACE,
     accounts,
     check,
@@ -324,10 +325,7 @@ def test_a_run_whose_lock_is_lost_deletes_nothing_more(
     plan = plan_pruning(postgres_store, NO_GRACE)
 
     def cut(count: int, stored_bytes: int) -> None:
-        rows(
-            postgres_store,
-            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'",
-        )
+        rows(postgres_store, END_LOCK_HOLDERS)
 
     with pytest.raises(UnavailableError):
         prune(postgres_store, plan, on_progress=cut)

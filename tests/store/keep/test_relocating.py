@@ -14,6 +14,7 @@ from tests.support.altering import alter
 from tests.support.disks import small_disk
 from tests.support.effort import times
 from tests.support.keeping import (
+    END_LOCK_HOLDERS,
     accounts,
     check,
     folder_digests,
@@ -428,10 +429,7 @@ def test_a_run_whose_lock_is_lost_does_not_move_the_store(postgres_store: Store,
     before = postgres_store.info.artifact_root
 
     def cut(count: int, stored_bytes: int) -> None:
-        rows(
-            postgres_store,
-            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'",
-        )
+        rows(postgres_store, END_LOCK_HOLDERS)
 
     with pytest.raises(UnavailableError):
         relocate(postgres_store, str(new), delete_old=True, on_progress=cut)

@@ -13,7 +13,7 @@ import json
 import re
 import threading
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
 from typing import Any, Literal
@@ -116,8 +116,10 @@ class _Handler(QuietHandler):
             error = json.dumps({"error": {"message": "; ".join(found)}}).encode()
             self.send(400, error)
         else:
-            with suppress(ConnectionError):
+            try:
                 self._play(wire_format, _streams(path, query, wire_format, body))
+            except ConnectionError:  # the client has left before the answer
+                provider.left.set()
 
     def _play(self, wire_format: str, streams: bool) -> None:
         provider: ScriptedProvider = self.server.provider  # type: ignore[attr-defined]
