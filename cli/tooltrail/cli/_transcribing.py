@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 STYLES = ("text", "markdown", "json", "jsonl")
 """The formats of `tooltrail.transcripts`, listed here so that `--help` imports none of them."""
+
+_AT_ONCE = 64
+"""Pieces of a document that are written at once."""
 
 
 class Transcribing(NamedTuple):
@@ -135,8 +139,9 @@ class Transcribing(NamedTuple):
             write_file(self._file, pieces)
             return
         page_output()
-        for piece in pieces:
-            write(on_terminal(piece) if sys.stdout.isatty() else piece)
+        while some := list(islice(pieces, _AT_ONCE)):
+            text = "".join(some)
+            write(on_terminal(text) if sys.stdout.isatty() else text)
 
 
 def _refuse_unknown_family(name: str) -> None:
