@@ -18,11 +18,6 @@ def main() -> None:
     # Python's default handler would print a traceback. `exec` installs its own handlers.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if sys.argv[1:] == ["--version"] and sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  `>&-`
-        from tooltrail.cli._version import VERSION  # noqa: PLC0415  before click, see below
-
-        sys.stdout.write(f"tooltrail {VERSION}\n")
-        return
     gc.set_threshold(_FIRST_COLLECTION)
     before, command, arguments = _split(sys.argv[1:])
     if command == "exec":
