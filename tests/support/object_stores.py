@@ -37,12 +37,14 @@ class ServerProcess:
 
     def start(self) -> None:
         """Start the server, and wait until it accepts connections."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("COV")}
+        environment["TZ"] = "UTC"  # that of Google otherwise answers with times of another zone
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if not name.startswith("COV")},
+            env=environment,
         )
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._takes_connections():
