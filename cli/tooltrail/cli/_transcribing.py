@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 
 STYLES = ("text", "markdown", "json", "jsonl")
 """The formats of `tooltrail.transcripts`, listed here so that `--help` imports none of them."""
-
-_AT_ONCE = 64
-"""Pieces of a document that are written at once."""
 
 
 class Transcribing(NamedTuple):
@@ -139,9 +135,8 @@ class Transcribing(NamedTuple):
             write_file(self._file, pieces)
             return
         page_output()
-        while some := list(islice(pieces, _AT_ONCE)):
-            text = "".join(some)
-            write(on_terminal(text) if sys.stdout.isatty() else text)
+        for piece in pieces:
+            write(on_terminal(piece) if sys.stdout.isatty() else piece)
 
 
 def _refuse_unknown_family(name: str) -> None:
