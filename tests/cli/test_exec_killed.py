@@ -100,7 +100,7 @@ def test_a_kill_at_any_moment_leaves_the_call_complete_or_interrupted(cli: Cli) 
             # The machine is quicker than it was when the whole run was measured.
             running *= 0.5
         kill(process)
-        # A process that was killed keeps its lock until it gets the processor once more.
+        # The command inherits the lock of the call, and may end a little later.
         until(lambda: not cli.ok("log", "--json", "--state", "started").records)
         cli.ok("verify")
         rows = cli.ok("log", "-n", "0", "--json").records

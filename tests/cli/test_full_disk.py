@@ -123,7 +123,7 @@ def test_a_call_that_was_killed_on_a_full_disk_is_ended_when_there_is_room(
         assert process.stdout.read() == b""
     assert len(cli.run("log", "--json").records) == 2
     disk.free()
-    # The call has ended when the command has, too.
+    # The command inherits the lock of the call, so the call ends only after the command.
     wanted = ["interrupted", "success", "success"]
     until(lambda: [row["state"] for row in cli.ok("log", "--json").records] == wanted)
     with cli.open() as store:

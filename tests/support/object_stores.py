@@ -77,7 +77,7 @@ class ServerProcess:
 
 
 def free_port() -> int:
-    """A free port that no process gets by chance: ports of clients are mostly above 32,767."""
+    """A free port below those that Linux gives by itself: no client takes it before the server."""
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
         with suppress(OSError), socket.socket() as listener:

@@ -35,7 +35,7 @@ _times.datetime = At
 from tooltrail.cli.__main__ import main
 main()
 """
-"""The program on a day of the year of the story: lists show the year of other years."""
+"""The program on 1 November 2026. A list shows the year only of times of another year."""
 
 _CHANGING: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"SQLite [\d.]+, revision \d+": "SQLite 3.0.0, revision 0000",
